@@ -1,0 +1,1 @@
+//! What happens while a routine runs: a pure state machine.

@@ -1,0 +1,2 @@
+//! A terminal cockpit for verified AI routines.
+pub mod engine;

@@ -1,0 +1,2 @@
+//! The `amos-tui` binary.
+fn main() {}
