@@ -1,0 +1,10 @@
+//! The host: everything around the engine that touches the world. It implements the engine's ports.
+//!
+//! [`workspace`] and [`process`] are the two guarded ways to files and commands; [`tools`] and
+//! [`checks`] are built on them and on nothing else. [`evidence_store`], [`archive`] and
+//! [`run_log`] keep what happened on disk. [`settings`] says what the person chose.
+//!
+//! Nothing here decides what a routine does next: that is the engine's.
+
+pub mod process;
+pub mod workspace;
