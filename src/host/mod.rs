@@ -6,5 +6,11 @@
 //!
 //! Nothing here decides what a routine does next: that is the engine's.
 
+pub mod archive;
+pub mod clock;
+pub mod evidence_store;
+pub mod ids;
 pub mod process;
+pub mod run_log;
+mod storage;
 pub mod workspace;
