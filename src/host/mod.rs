@@ -7,6 +7,7 @@
 //! Nothing here decides what a routine does next: that is the engine's.
 
 pub mod archive;
+pub mod checks;
 pub mod clock;
 pub mod evidence_store;
 pub mod ids;
