@@ -15,6 +15,7 @@ pub mod permission;
 pub mod process;
 pub mod run_log;
 mod schema;
+pub mod settings;
 mod storage;
 pub mod synthetic;
 pub mod tools;
