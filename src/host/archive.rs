@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -23,6 +24,9 @@ use crate::host::storage;
 /// Content is copied in pieces of this size, in bytes.
 const CHUNK: usize = 64 * 1024;
 const SCHEME: &str = "sha256:";
+const INCOMING: &str = ".incoming-";
+/// A temporary file that nobody wrote to for so long belongs to nobody.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An archive in a folder.
 #[derive(Debug)]
@@ -59,6 +63,7 @@ impl Archive {
         let contents = folder.join("sha256");
         storage::make_folder(&contents)?;
         storage::sync_folder(&folder)?;
+        remove_abandoned(&contents);
         Ok(Self {
             folder,
             contents,
@@ -171,7 +176,7 @@ struct Incoming {
 
 impl Incoming {
     fn open(folder: &Path) -> Result<Self, StorageError> {
-        let path = folder.join(format!(".incoming-{}", uuid::Uuid::now_v7().simple()));
+        let path = folder.join(format!("{INCOMING}{}", uuid::Uuid::now_v7().simple()));
         let opened = storage::private().write(true).create_new(true).open(&path);
         let file = opened.map_err(|error| storage::failure("make", &path, &error))?;
         Ok(Self { path, file })
@@ -193,6 +198,21 @@ impl Drop for Incoming {
     fn drop(&mut self) {
         // After it was moved there is nothing of this name.
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Clears away what killed processes left half written. What can't be cleared does no harm.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_incoming = entry.file_name().to_string_lossy().starts_with(INCOMING);
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED));
+        if is_incoming && is_old {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -299,6 +319,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_process_left_is_cleared_away_once_it_is_old() {
+        let (folder, archive) = archive();
+        let (old, young) = (".incoming-old", ".incoming-young");
+        for name in [old, young] {
+            let file = File::create(archive.contents.join(name)).expect("a file");
+            let age = if name == old {
+                ABANDONED * 2
+            } else {
+                Duration::ZERO
+            };
+            file.set_modified(std::time::SystemTime::now() - age)
+                .expect("a time");
+        }
+        let archive = Archive::open(folder.path().join("archive")).expect("an archive");
+        assert!(!archive.contents.join(old).exists());
+        assert!(archive.contents.join(young).exists());
+    }
+
+    #[test]
     fn damaged_or_foreign_content_is_never_given_as_right() {
         let (_folder, archive) = archive();
         let receipt = archive.keep(&mut &b"abc"[..]).expect("kept");
@@ -340,5 +379,52 @@ mod tests {
         fresh.record(&line(2, &receipt)).expect("recorded");
         let receipts = fresh.receipts().expect("receipts");
         assert_eq!(receipts.lines, [line(1, &receipt), line(2, &receipt)]);
+    }
+
+    const KILLED: &str = "AMOS_TEST_ARCHIVE";
+
+    /// The process that the next test kills. By itself it does nothing.
+    #[test]
+    fn archiving_until_killed() {
+        let Some(folder) = std::env::var_os(KILLED) else {
+            return;
+        };
+        let archive = Archive::open(folder.into()).expect("an archive");
+        for n in 0_u64.. {
+            let content = n.to_string().repeat(50_000);
+            let receipt = archive.keep(&mut content.as_bytes()).expect("kept");
+            archive.record(&line(n, &receipt)).expect("recorded");
+        }
+    }
+
+    // Q5
+    #[test]
+    fn a_process_killed_at_any_moment_leaves_no_receipt_without_its_data() {
+        let (folder, archive) = archive();
+        let mut seen = 0;
+        for _ in 0..4 {
+            let mut process = std::process::Command::new(std::env::current_exe().expect("a path"))
+                .args(["--exact", "host::archive::tests::archiving_until_killed"])
+                .env(KILLED, folder.path().join("archive"))
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .expect("started");
+            while archive.receipts().expect("receipts").lines.len() <= seen {
+                assert_eq!(
+                    process.try_wait().expect("a state"),
+                    None,
+                    "it works until killed"
+                );
+                std::thread::yield_now();
+            }
+            process.kill().expect("killed");
+            process.wait().expect("ended");
+            let receipts = archive.receipts().expect("receipts");
+            for line in &receipts.lines {
+                archive.read(&line.receipt).expect("its data");
+            }
+            seen = receipts.lines.len();
+        }
+        assert!(seen >= 4);
     }
 }

@@ -201,6 +201,13 @@ impl Pack {
     }
 
     fn hold(&mut self, source: &Source) -> Result<(), StorageError> {
+        if source.header.bytes != source.content.len() as u64 {
+            // Nothing after it could be found again.
+            let SourceHeader { id, bytes, .. } = &source.header;
+            return Err(StorageError(format!(
+                "source {id} doesn't have {bytes} bytes"
+            )));
+        }
         let content = if self.contents.contains_key(&source.header.sha256) {
             Content::Earlier
         } else {

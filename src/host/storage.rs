@@ -93,6 +93,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_named_as_such() {
         let error = private()

@@ -63,7 +63,6 @@ impl Tool for RunCommand {
                     "env": {
                         "type": "object",
                         "additionalProperties": { "type": "string" },
-                        "propertyNames": { "minLength": 1, "pattern": "^[^=\\x00]*$" },
                         "description": "Environment variables to add.",
                     },
                 },
@@ -84,11 +83,20 @@ impl Tool for RunCommand {
     }
 
     fn refuses(&self, args: &Value) -> Option<String> {
+        // Not part of the schema: some providers refuse rules about property names.
+        let names = args.get("env").and_then(Value::as_object);
+        if let Some(name) = names
+            .into_iter()
+            .flat_map(|env| env.keys())
+            .find(|name| name.is_empty() || name.contains(['=', '\0']))
+        {
+            return Some(format!(
+                "the arguments of run_command don't fit: {name:?} can't be the name of a variable"
+            ));
+        }
         let cwd = args.get("cwd")?.as_str()?;
-        self.workspace
-            .folder(cwd)
-            .err()
-            .map(|error| error.to_string())
+        let folder = self.workspace.folder(cwd);
+        folder.err().map(|error| error.to_string())
     }
 
     fn call(&self, args: Value, context: ToolContext) -> BoxFuture<'static, ToolOutcome> {

@@ -119,14 +119,8 @@ fn a_folder_that_turns_into_a_link_is_not_followed() {
 fn pipes_devices_and_folders_are_refused_without_blocking() {
     let (_folder, workspace) = workspace();
     let pipe = workspace.root().join("pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .expect("a pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
     fs::create_dir(workspace.root().join("folder")).expect("a folder");
     for path in ["pipe", "folder", "."] {
         assert!(
