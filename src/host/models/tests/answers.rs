@@ -1,0 +1,1 @@
+//! What each wire makes of an answer (M1, M3).
