@@ -47,9 +47,9 @@ pub(crate) fn body(
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
             json!({
-                "name": names.to_wire(&tool.name),
+                "name": names.spell(&tool.name),
                 "description": tool.description,
-                "input_schema": tool.schema,
+                "input_schema": wire::schema(tool),
             })
         });
         body.insert("tools".to_owned(), tools.collect());
@@ -61,7 +61,7 @@ pub(crate) fn body(
     {
         body.insert(
             "tool_choice".to_owned(),
-            json!({ "type": "tool", "name": names.to_wire(tool) }),
+            json!({ "type": "tool", "name": names.spell(tool) }),
         );
     }
     if let Some(effort) = request.reasoning_effort {
@@ -102,7 +102,7 @@ fn assistant(
         json!({
             "type": "tool_use",
             "id": call.id,
-            "name": names.to_wire(&call.name),
+            "name": names.spell(&call.name),
             "input": wire::arguments_as_object(&call.arguments),
         })
     }));

@@ -44,7 +44,7 @@ pub(crate) fn body(
                 call,
                 tool,
                 content,
-            } => turns.add("user", vec![result(call, &names.to_wire(tool), content)]),
+            } => turns.add("user", vec![result(call, &names.spell(tool), content)]),
         }
     }
     let mut body = Map::new();
@@ -61,9 +61,9 @@ pub(crate) fn body(
             .iter()
             .map(|tool| {
                 json!({
-                    "name": names.to_wire(&tool.name),
+                    "name": names.spell(&tool.name),
                     "description": tool.description,
-                    "parametersJsonSchema": tool.schema,
+                    "parametersJsonSchema": wire::schema(tool),
                 })
             })
             .collect();
@@ -73,7 +73,7 @@ pub(crate) fn body(
         );
     }
     if let Some(tool) = wire::forced(request) {
-        let allowed = names.to_wire(tool);
+        let allowed = names.spell(tool);
         body.insert(
             "toolConfig".to_owned(),
             json!({ "functionCallingConfig": { "mode": "ANY", "allowedFunctionNames": [allowed] } }),
@@ -88,7 +88,7 @@ pub(crate) fn body(
 
 fn call(call: &ToolCall, names: &ToolNames, echo: &dyn Fn(&str) -> Option<Value>) -> Value {
     let mut function = json!({
-        "name": names.to_wire(&call.name),
+        "name": names.spell(&call.name),
         "args": wire::arguments_as_object(&call.arguments),
     });
     if !wire::is_made_up(&call.id) {

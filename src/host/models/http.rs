@@ -41,7 +41,7 @@ pub struct SendPolicy {
 impl Default for SendPolicy {
     fn default() -> Self {
         Self {
-            first_pause: Duration::from_secs(1),
+            first_pause: Duration::from_millis(500),
             connect_timeout: Duration::from_secs(15),
             answer_timeout: Duration::from_secs(30 * 60),
             error_body_timeout: Duration::from_secs(5),
@@ -347,9 +347,12 @@ async fn read(
         match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(chunk))) => {
                 let room = most - received.len();
-                received.extend(chunk.iter().take(room));
-                if chunk.len() > room {
-                    return BodyEnd::TooLarge;
+                match chunk.get(..room) {
+                    Some(fits) if fits.len() < chunk.len() => {
+                        received.extend_from_slice(fits);
+                        return BodyEnd::TooLarge;
+                    }
+                    _ => received.extend_from_slice(&chunk),
                 }
             }
             Ok(Ok(None)) => return BodyEnd::Whole,

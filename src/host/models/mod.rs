@@ -207,7 +207,7 @@ impl Inner {
                 } else {
                     Dialect::Compatible
                 };
-                openai::body(request, names, dialect)
+                openai::body(request, names, dialect, &echo)
             }
         }
     }

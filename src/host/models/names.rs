@@ -11,8 +11,8 @@ const NAME_CHARS: usize = 64;
 /// The names of one request's tools, ours and the wire's.
 #[derive(Debug, Default)]
 pub(crate) struct ToolNames {
-    to_wire: HashMap<String, String>,
-    from_wire: HashMap<String, String>,
+    spelled: HashMap<String, String>,
+    meant: HashMap<String, String>,
 }
 
 impl ToolNames {
@@ -28,35 +28,35 @@ impl ToolNames {
             names.add(name, name.clone());
         }
         for name in unfit {
-            let spelled = spell(name, NAME_CHARS);
+            let spelled = plain(name, NAME_CHARS);
             let free = std::iter::once(spelled)
                 .chain((2_u32..).map(|n| {
                     let suffix = format!("_{n}");
-                    spell(name, NAME_CHARS - suffix.len()) + &suffix
+                    plain(name, NAME_CHARS - suffix.len()) + &suffix
                 }))
-                .find(|spelled| !names.from_wire.contains_key(spelled));
+                .find(|spelled| !names.meant.contains_key(spelled));
             names.add(name, free.expect("BUG: numbers ended"));
         }
         names
     }
 
     fn add(&mut self, name: &str, spelled: String) {
-        self.from_wire.insert(spelled.clone(), name.to_owned());
-        self.to_wire.insert(name.to_owned(), spelled);
+        self.meant.insert(spelled.clone(), name.to_owned());
+        self.spelled.insert(name.to_owned(), spelled);
     }
 
     /// How the wire spells a tool; also one that isn't offered (any more).
-    pub(crate) fn to_wire(&self, name: &str) -> String {
-        match self.to_wire.get(name) {
+    pub(crate) fn spell(&self, name: &str) -> String {
+        match self.spelled.get(name) {
             Some(spelled) => spelled.clone(),
-            None => spell(name, NAME_CHARS),
+            None => plain(name, NAME_CHARS),
         }
     }
 
     /// Which tool the wire means. A name that was not offered stays as it came: a guess is denied
     /// at dispatch, by that name (V17).
-    pub(crate) fn from_wire(&self, spelled: &str) -> String {
-        match self.from_wire.get(spelled) {
+    pub(crate) fn meant_by(&self, spelled: &str) -> String {
+        match self.meant.get(spelled) {
             Some(name) => name.clone(),
             None => spelled.to_owned(),
         }
@@ -69,14 +69,14 @@ fn fits(name: &str) -> bool {
         && name.chars().all(is_plain)
 }
 
-fn spell(name: &str, chars: usize) -> String {
-    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+fn plain(name: &str, chars: usize) -> String {
+    let kept = name.chars().map(|c| if is_plain(c) { c } else { '_' });
     let start = match name.chars().next() {
         Some(c) if c.is_ascii_digit() || c == '-' => Some('_'),
         Some(_) => None,
         None => Some('_'),
     };
-    start.into_iter().chain(plain).take(chars).collect()
+    start.into_iter().chain(kept).take(chars).collect()
 }
 
 fn is_plain(c: char) -> bool {
@@ -104,23 +104,21 @@ mod tests {
     #[test]
     fn dotted_names_go_out_spelled_and_come_back() {
         let names = names(&["read_file", "git.log"]);
-        assert_eq!(names.to_wire("git.log"), "git_log");
-        assert_eq!(names.from_wire("git_log"), "git.log");
-        assert_eq!(names.to_wire("read_file"), "read_file");
+        assert_eq!(names.spell("git.log"), "git_log");
+        assert_eq!(names.meant_by("git_log"), "git.log");
+        assert_eq!(names.spell("read_file"), "read_file");
     }
 
     #[test]
     fn two_tools_never_share_a_spelling_and_a_plain_name_keeps_its_own() {
         let names = names(&["a.b", "a b", "a_b", "ä.b"]);
-        let mut spelled: Vec<_> = ["a.b", "a b", "a_b", "ä.b"]
-            .map(|n| names.to_wire(n))
-            .into();
+        let mut spelled: Vec<_> = ["a.b", "a b", "a_b", "ä.b"].map(|n| names.spell(n)).into();
         assert_eq!(spelled[2], "a_b");
         spelled.sort();
         spelled.dedup();
         assert_eq!(spelled.len(), 4);
         for name in ["a.b", "a b", "a_b", "ä.b"] {
-            assert_eq!(names.from_wire(&names.to_wire(name)), name);
+            assert_eq!(names.meant_by(&names.spell(name)), name);
         }
     }
 
@@ -129,14 +127,14 @@ mod tests {
         let one = format!("server.{}", "x".repeat(100));
         let two = format!("{one}y");
         let names = names(&[&one, &two]);
-        assert!(names.to_wire(&one).len() <= NAME_CHARS);
-        assert!(names.to_wire(&two).len() <= NAME_CHARS);
-        assert_eq!(names.from_wire(&names.to_wire(&two)), two);
+        assert!(names.spell(&one).len() <= NAME_CHARS);
+        assert!(names.spell(&two).len() <= NAME_CHARS);
+        assert_eq!(names.meant_by(&names.spell(&two)), two);
     }
 
     #[test]
     fn a_guessed_name_stays_as_it_came() {
-        assert_eq!(names(&["a.b"]).from_wire("rm_rf"), "rm_rf");
-        assert_eq!(names(&[]).to_wire("9.lives"), "_9_lives");
+        assert_eq!(names(&["a.b"]).meant_by("rm_rf"), "rm_rf");
+        assert_eq!(names(&[]).spell("9.lives"), "_9_lives");
     }
 }

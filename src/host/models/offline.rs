@@ -16,10 +16,9 @@ use crate::engine::ports::{
     ModelRequest, OfferedTool, TokenUsage, ToolCall, ToolChoice,
 };
 use crate::engine::routine::definition::ReasoningEffort;
-use crate::host::models::{sample, wire, words};
+use crate::host::models::wire::{self, ON, ROUTE};
+use crate::host::models::{sample, words};
 
-/// The tool that ends every step with a model (G4).
-const ROUTE: &str = "route_next_steps";
 /// Characters of a step's first words that an answer repeats.
 const NAMED_CHARS: usize = 80;
 
@@ -114,7 +113,7 @@ fn next_steps(schema: &Value) -> Value {
     };
     let mut steps = Map::new();
     for kind in kinds {
-        if kind.get("x-on").and_then(Value::as_str) == Some("fail") {
+        if kind.get(ON).and_then(Value::as_str) == Some("fail") {
             continue;
         }
         let handoff = kind.pointer("/properties/handoff");

@@ -40,15 +40,15 @@ pub(crate) fn body(request: &ModelRequest, names: &ToolNames) -> Bytes {
     body.insert("messages".to_owned(), messages);
     body.insert("stream".to_owned(), false.into());
     if let Some(tool) = forced {
-        body.insert("format".to_owned(), tool.schema.clone());
+        body.insert("format".to_owned(), wire::schema(tool));
     } else if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
             json!({
                 "type": "function",
                 "function": {
-                    "name": names.to_wire(&tool.name),
+                    "name": names.spell(&tool.name),
                     "description": tool.description,
-                    "parameters": tool.schema,
+                    "parameters": wire::schema(tool),
                 },
             })
         });
@@ -67,7 +67,9 @@ fn format_request(tool: &OfferedTool) -> String {
     format!(
         "You answer by calling the tool `{}`: {}\nWrite its arguments as one JSON object that fits \
          this JSON Schema, and nothing else:\n{}",
-        tool.name, tool.description, tool.schema
+        tool.name,
+        tool.description,
+        wire::schema(tool)
     )
 }
 
@@ -83,7 +85,7 @@ fn typed(message: &Message, names: &ToolNames) -> Value {
             entry
         }
         Message::ToolResult { tool, content, .. } => {
-            json!({ "role": "tool", "tool_name": names.to_wire(tool), "content": content })
+            json!({ "role": "tool", "tool_name": names.spell(tool), "content": content })
         }
     }
 }
@@ -91,7 +93,7 @@ fn typed(message: &Message, names: &ToolNames) -> Value {
 fn call(call: &ToolCall, names: &ToolNames) -> Value {
     json!({
         "function": {
-            "name": names.to_wire(&call.name),
+            "name": names.spell(&call.name),
             "arguments": wire::arguments_as_object(&call.arguments),
         },
     })
@@ -152,7 +154,7 @@ pub(crate) fn read(body: &[u8], asked: &Asked<'_>) -> Result<Reading, Unreadable
         && calls.is_empty()
         && let Some(text) = text.take()
     {
-        let spelled = asked.names.to_wire(tool);
+        let spelled = asked.names.spell(tool);
         calls.add(None, &spelled, wire::arguments_in_text(&text));
     }
     Ok(Reading::from(ModelAnswer {

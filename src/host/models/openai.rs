@@ -18,13 +18,23 @@ pub(crate) enum Dialect {
     Compatible,
 }
 
-/// The request's body.
-pub(crate) fn body(request: &ModelRequest, names: &ToolNames, dialect: Dialect) -> Bytes {
+/// What compatible servers say beside a message with calls and want back with it.
+const OF_MESSAGE: [&str; 2] = ["reasoning_content", "reasoning_details"];
+/// The same, beside a single call.
+const OF_CALL: &str = "extra_content";
+
+/// The request's body. `echo` gives what came beside a call.
+pub(crate) fn body(
+    request: &ModelRequest,
+    names: &ToolNames,
+    dialect: Dialect,
+    echo: &dyn Fn(&str) -> Option<Value>,
+) -> Bytes {
     let system = (!request.system.is_empty())
         .then(|| json!({ "role": "system", "content": request.system }));
     let messages: Value = system
         .into_iter()
-        .chain(request.messages.iter().map(|m| message(m, names)))
+        .chain(request.messages.iter().map(|m| message(m, names, echo)))
         .collect();
     let mut body = Map::new();
     body.insert("model".to_owned(), request.model.model.as_str().into());
@@ -34,9 +44,9 @@ pub(crate) fn body(request: &ModelRequest, names: &ToolNames, dialect: Dialect) 
             json!({
                 "type": "function",
                 "function": {
-                    "name": names.to_wire(&tool.name),
+                    "name": names.spell(&tool.name),
                     "description": tool.description,
-                    "parameters": tool.schema,
+                    "parameters": wire::schema(tool),
                 },
             })
         });
@@ -45,7 +55,7 @@ pub(crate) fn body(request: &ModelRequest, names: &ToolNames, dialect: Dialect) 
     if let Some(tool) = wire::forced(request) {
         body.insert(
             "tool_choice".to_owned(),
-            json!({ "type": "function", "function": { "name": names.to_wire(tool) } }),
+            json!({ "type": "function", "function": { "name": names.spell(tool) } }),
         );
     }
     if let Some(effort) = effort(request, dialect) {
@@ -62,15 +72,29 @@ pub(crate) fn body(request: &ModelRequest, names: &ToolNames, dialect: Dialect) 
     wire::bytes(&Value::Object(body))
 }
 
-fn message(message: &Message, names: &ToolNames) -> Value {
+fn message(message: &Message, names: &ToolNames, echo: &dyn Fn(&str) -> Option<Value>) -> Value {
     match message {
         Message::User(text) => json!({ "role": "user", "content": text }),
         Message::Assistant { text, calls } if calls.is_empty() => {
             json!({ "role": "assistant", "content": text.as_deref().unwrap_or_default() })
         }
         Message::Assistant { text, calls } => {
-            let calls: Value = calls.iter().map(|c| call(c, names)).collect();
-            json!({ "role": "assistant", "content": text, "tool_calls": calls })
+            let mut entry = json!({ "role": "assistant", "content": text });
+            let mut list = Vec::new();
+            for earlier in calls {
+                let mut call = call(earlier, names);
+                if let Some(Value::Object(mut kept)) = echo(&earlier.id) {
+                    if let Some(extra) = kept.remove(OF_CALL) {
+                        call[OF_CALL] = extra;
+                    }
+                    for (field, value) in kept {
+                        entry[field] = value;
+                    }
+                }
+                list.push(call);
+            }
+            entry["tool_calls"] = list.into();
+            entry
         }
         Message::ToolResult { call, content, .. } => {
             json!({ "role": "tool", "tool_call_id": call, "content": content })
@@ -87,7 +111,7 @@ fn call(call: &ToolCall, names: &ToolNames) -> Value {
     json!({
         "id": call.id,
         "type": "function",
-        "function": { "name": names.to_wire(&call.name), "arguments": arguments },
+        "function": { "name": names.spell(&call.name), "arguments": arguments },
     })
 }
 
@@ -134,18 +158,22 @@ pub(crate) fn read(body: &[u8], asked: &Asked<'_>) -> Result<Reading, Unreadable
         .and_then(Value::as_object)
         .ok_or_else(|| Unreadable::shape("message"))?;
     let mut calls = Calls::none(asked);
+    let mut echoes = Vec::new();
     match message.get("tool_calls") {
         None | Some(Value::Null) => {}
         Some(Value::Array(list)) => {
             for call in list {
-                read_call(call, &mut calls)?;
+                let id = read_call(call, &mut calls)?;
+                let first = echoes.is_empty();
+                echoes.push((id, beside(call, first.then_some(message))));
             }
         }
         Some(_) => return Err(Unreadable::shape("list of tool calls")),
     }
     let (text, refusal) = content(message)?;
     let usage = json.get("usage");
-    Ok(ModelAnswer {
+    echoes.retain(|(_, beside)| beside.as_object().is_some_and(|kept| !kept.is_empty()));
+    let answer = ModelAnswer {
         text,
         calls: calls.take(),
         finish: finish(choice.get("finish_reason"), refusal)?,
@@ -153,11 +181,24 @@ pub(crate) fn read(body: &[u8], asked: &Asked<'_>) -> Result<Reading, Unreadable
             input_tokens: wire::tokens(usage, "prompt_tokens"),
             output_tokens: wire::tokens(usage, "completion_tokens"),
         },
-    }
-    .into())
+    };
+    Ok(Reading { answer, echoes })
 }
 
-fn read_call(call: &Value, calls: &mut Calls<'_>) -> Result<(), Unreadable> {
+/// What has to come back beside a call, and beside the message where the call is its first.
+fn beside(call: &Value, message: Option<&Map<String, Value>>) -> Value {
+    let of_message = OF_MESSAGE
+        .into_iter()
+        .filter_map(|field| Some((field, message?.get(field)?)));
+    let of_call = call.get(OF_CALL).map(|extra| (OF_CALL, extra));
+    of_message
+        .chain(of_call)
+        .filter(|(_, value)| !value.is_null())
+        .map(|(field, value)| (field.to_owned(), value.clone()))
+        .collect()
+}
+
+fn read_call(call: &Value, calls: &mut Calls<'_>) -> Result<String, Unreadable> {
     let function = call.get("function");
     let name = function
         .and_then(|function| function.get("name"))
@@ -170,8 +211,7 @@ fn read_call(call: &Value, calls: &mut Calls<'_>) -> Result<(), Unreadable> {
         Some(other) => CallArguments::Malformed(other.to_string()),
         None => CallArguments::Malformed(String::new()),
     };
-    calls.add(call.get("id").and_then(Value::as_str), name, arguments);
-    Ok(())
+    Ok(calls.add(call.get("id").and_then(Value::as_str), name, arguments))
 }
 
 /// The message's text, and its refusal if it is one.

@@ -4,6 +4,8 @@
 //! local references and the first branch of a choice. Patterns, conditions and negations are left
 //! alone: a value that misses one of those is refused where the schema is enforced.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value, json};
 
 /// Deeper values are null: only a schema that refers to itself gets here.
@@ -70,13 +72,13 @@ impl Maker<'_> {
 
     /// The schema with its reference followed, and with all parts and the first branch of each
     /// choice laid over it.
-    fn flat(&self, schema: &Value, level: usize) -> Value {
+    fn flat<'s>(&self, schema: &'s Value, level: usize) -> Cow<'s, Value> {
         let Value::Object(own) = schema else {
-            return Value::Object(Map::new());
+            return Cow::Owned(Value::Object(Map::new()));
         };
         let layered = ["$ref", "allOf", "anyOf", "oneOf"];
         if level > LEVELS || !layered.iter().any(|word| own.contains_key(*word)) {
-            return schema.clone();
+            return Cow::Borrowed(schema);
         }
         let mut flat = own.clone();
         let followed = flat
@@ -92,11 +94,11 @@ impl Maker<'_> {
             }
         }
         for layer in layers {
-            if let Value::Object(layer) = self.flat(&layer, level + 1) {
+            if let Value::Object(layer) = self.flat(&layer, level + 1).into_owned() {
                 lay_over(&mut flat, layer);
             }
         }
-        Value::Object(flat)
+        Cow::Owned(Value::Object(flat))
     }
 
     fn properties(&self, schema: &Value, level: usize) -> Map<String, Value> {

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::engine::ports::{CallArguments, ModelAnswer, ModelRequest, ToolCall, ToolChoice};
+use crate::engine::ports::{
+    CallArguments, ModelAnswer, ModelRequest, OfferedTool, ToolCall, ToolChoice,
+};
 use crate::host::models::names::ToolNames;
 use crate::host::models::words;
 
@@ -56,6 +58,28 @@ pub(crate) fn forced(request: &ModelRequest) -> Option<&str> {
             offered.then_some(name.as_str())
         }
     }
+}
+
+/// The tool that ends every step with a model (G4).
+pub(crate) const ROUTE: &str = "route_next_steps";
+/// The annotation of its targets that the offline model reads.
+pub(crate) const ON: &str = "x-on";
+
+/// A tool's schema as a provider sees it: without the annotation, which no provider knows.
+pub(crate) fn schema(tool: &OfferedTool) -> Value {
+    let mut schema = tool.schema.clone();
+    if tool.name == ROUTE
+        && let Some(Value::Object(items)) = schema.pointer_mut("/properties/next_steps/items")
+    {
+        items.remove(ON);
+        for branches in ["oneOf", "anyOf"] {
+            let branches = items.get_mut(branches).and_then(Value::as_array_mut);
+            for branch in branches.into_iter().flatten() {
+                branch.as_object_mut().map(|branch| branch.remove(ON));
+            }
+        }
+    }
+    schema
 }
 
 /// A body as JSON. An error object counts as unreadable, whatever the status said.
@@ -150,7 +174,7 @@ impl<'a> Calls<'a> {
         self.seen.insert(id.clone());
         self.calls.push(ToolCall {
             id: id.clone(),
-            name: self.asked.names.from_wire(spelled),
+            name: self.asked.names.meant_by(spelled),
             arguments,
         });
         id

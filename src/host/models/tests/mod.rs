@@ -1,6 +1,7 @@
 //! Tests of whole calls: against a real server on loopback that misbehaves as told.
 
 mod answers;
+mod built_in;
 mod sending;
 mod server;
 
@@ -12,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::id::{OperationId, RunId};
 use crate::engine::ports::{
-    Message, ModelContext, ModelOutcome, ModelReply, ModelRequest, Models as _, OfferedTool,
-    ResolvedModel, Sending, ToolChoice,
+    Message, ModelAnswer, ModelContext, ModelOutcome, ModelReply, ModelRequest, Models as _,
+    OfferedTool, ResolvedModel, Sending, ToolChoice,
 };
 use crate::host::models::provider::Provider;
 use crate::host::models::settings::{BaseUrl, ProviderSettings};
@@ -153,6 +154,13 @@ fn word(outcome: &ModelOutcome) -> &'static str {
         ModelOutcome::NoAnswer { .. } => "no answer",
         ModelOutcome::Unreadable { .. } => "unreadable",
         ModelOutcome::Stopped => "stopped",
+    }
+}
+
+fn answer(reply: &ModelReply) -> &ModelAnswer {
+    match &reply.outcome {
+        ModelOutcome::Answered(answer) => answer,
+        other => panic!("not answered: {other:?}"),
     }
 }
 

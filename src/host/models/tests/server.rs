@@ -149,7 +149,7 @@ async fn perform(stream: &mut TcpStream, act: Act) -> Then {
 
 /// Reads one request; `None` if what came is none.
 async fn read(stream: &mut TcpStream) -> Option<Arrived> {
-    let mut bytes = Vec::new();
+    let mut bytes: Vec<u8> = Vec::new();
     let end = loop {
         let mut chunk = [0; 4096];
         let count = stream.read(&mut chunk).await.ok()?;
