@@ -1,7 +1,5 @@
 //! What the built-in model answers (M1).
 
-use crate::engine::ports::CallArguments;
-
 use super::*;
 
 #[tokio::test]

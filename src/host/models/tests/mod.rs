@@ -1,7 +1,8 @@
 //! Tests of whole calls: against a real server on loopback that misbehaves as told.
 
-mod answers;
 mod built_in;
+mod openai;
+mod other_wires;
 mod sending;
 mod server;
 
@@ -13,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::id::{OperationId, RunId};
 use crate::engine::ports::{
-    Message, ModelAnswer, ModelContext, ModelOutcome, ModelReply, ModelRequest, Models as _,
-    OfferedTool, ResolvedModel, Sending, ToolChoice,
+    CallArguments, Message, ModelAnswer, ModelContext, ModelOutcome, ModelReply, ModelRequest,
+    Models as _, OfferedTool, ResolvedModel, Sending, ToolCall, ToolChoice,
 };
+use crate::engine::routine::definition::ReasoningEffort;
 use crate::host::models::provider::Provider;
 use crate::host::models::settings::{BaseUrl, ProviderSettings};
+use crate::host::models::tests::server::{Misbehaving, says};
 use crate::host::models::{HostModels, SendPolicy};
 
 /// The key that must never be seen anywhere but in a header.
@@ -187,4 +190,79 @@ async fn call(models: &HostModels, request: ModelRequest) -> (ModelReply, Vec<u3
     let reply = models.call(request, context).await;
     assert_keyless(&reply);
     (reply, announced.numbers())
+}
+
+/// Sends one request to a server with one answer.
+async fn ask(asked: ModelRequest, body: &str) -> (Value, String, ModelReply) {
+    let server = Misbehaving::with([says(200, body)]).await;
+    let models = models_at(&format!("http://{}", server.address));
+    let (reply, announced) = call(&models, asked).await;
+    assert_eq!(announced, [1]);
+    assert_eq!(&reply.response[..], body.as_bytes());
+    let arrived = server.arrived().remove(0);
+    assert_eq!(arrived.body, reply.request);
+    let sent = serde_json::from_slice(&arrived.body).expect("json");
+    (sent, arrived.path().to_owned(), reply)
+}
+
+fn pass(id: &str) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        name: "route_next_steps".to_owned(),
+        arguments: CallArguments::Json(json!({ "verdict": "pass" })),
+    }
+}
+
+/// The schema of `route_next_steps` as a provider sees it.
+fn seen_schema() -> Value {
+    let text = route_tool().schema.to_string();
+    let text = text
+        .replace(r#","x-on":"pass""#, "")
+        .replace(r#","x-on":"fail""#, "");
+    assert!(!text.contains("x-on"));
+    serde_json::from_str(&text).expect("json")
+}
+
+/// A conversation with a call of a dotted tool, a broken call, and what came of them.
+fn conversation(provider: Provider, ids: [&str; 2]) -> ModelRequest {
+    let tool = OfferedTool {
+        name: "git.log".to_owned(),
+        description: "Reads the log.".to_owned(),
+        schema: json!({ "type": "object" }),
+    };
+    let broken = ToolCall {
+        id: ids[1].to_owned(),
+        name: "git.log".to_owned(),
+        arguments: CallArguments::Malformed("{\"n\":".to_owned()),
+    };
+    let result = |id: &str, content: &str| Message::ToolResult {
+        call: id.to_owned(),
+        tool: "git.log".to_owned(),
+        content: content.to_owned(),
+    };
+    let messages = [
+        Message::User("Do the step.".to_owned()),
+        Message::Assistant {
+            text: Some("I look.".to_owned()),
+            calls: vec![
+                ToolCall {
+                    id: ids[0].to_owned(),
+                    name: "git.log".to_owned(),
+                    arguments: CallArguments::Json(json!({ "n": 1 })),
+                },
+                broken,
+            ],
+        },
+        result(ids[0], "a commit"),
+        result(ids[1], "no JSON"),
+        Message::User("Go on.".to_owned()),
+    ];
+    ModelRequest {
+        messages: messages.into_iter().map(Arc::new).collect(),
+        tools: Arc::new([tool, route_tool()]),
+        tool_choice: ToolChoice::Auto,
+        reasoning_effort: Some(ReasoningEffort::Low),
+        max_output_tokens: Some(77),
+        ..request(provider)
+    }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::net::TcpListener;
 
-use crate::host::models::tests::server::{Act, Misbehaving, says, says_with};
+use crate::host::models::tests::server::{Act, says_with};
 
 use super::*;
 

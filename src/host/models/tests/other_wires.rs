@@ -1,258 +1,12 @@
-//! What each wire says, and what it makes of an answer (M1, M3, G4). The bodies are shaped as the
-//! providers document them.
+//! What the wires of Anthropic, Gemini and Ollama say, and what they make of an answer (M1, M3, G4).
 
-use crate::engine::ports::{CallArguments, Finish, TokenUsage, ToolCall};
-use crate::engine::routine::definition::ReasoningEffort;
+use crate::engine::ports::{Finish, TokenUsage};
 use crate::host::models::names::ToolNames;
-use crate::host::models::openai::{Dialect, body as openai_body};
-use crate::host::models::tests::server::{Act, Misbehaving, says};
+use crate::host::models::openai as wire_openai;
+use crate::host::models::wire::{Asked, Reading, Unreadable};
+use crate::host::models::{anthropic, gemini, ollama};
 
 use super::*;
-
-/// Sends one request to a server with one answer.
-async fn ask(asked: ModelRequest, body: &str) -> (Value, String, ModelReply) {
-    let server = Misbehaving::with([says(200, body)]).await;
-    let models = models_at(&format!("http://{}", server.address));
-    let (reply, announced) = call(&models, asked).await;
-    assert_eq!(announced, [1]);
-    assert_eq!(&reply.response[..], body.as_bytes());
-    let arrived = server.arrived().remove(0);
-    assert_eq!(arrived.body, reply.request);
-    let sent = serde_json::from_slice(&arrived.body).expect("json");
-    (sent, arrived.path().to_owned(), reply)
-}
-
-async fn openai(body: &str) -> ModelReply {
-    ask(request(Provider::OpenAi), body).await.2
-}
-
-fn pass(id: &str) -> ToolCall {
-    ToolCall {
-        id: id.to_owned(),
-        name: "route_next_steps".to_owned(),
-        arguments: CallArguments::Json(json!({ "verdict": "pass" })),
-    }
-}
-
-/// The schema of `route_next_steps` as a provider sees it.
-fn seen_schema() -> Value {
-    let text = route_tool().schema.to_string();
-    let text = text
-        .replace(r#","x-on":"pass""#, "")
-        .replace(r#","x-on":"fail""#, "");
-    assert!(!text.contains("x-on"));
-    serde_json::from_str(&text).expect("json")
-}
-
-/// A conversation with a call of a dotted tool, a broken call, and what came of them.
-fn conversation(provider: Provider, ids: [&str; 2]) -> ModelRequest {
-    let tool = OfferedTool {
-        name: "git.log".to_owned(),
-        description: "Reads the log.".to_owned(),
-        schema: json!({ "type": "object" }),
-    };
-    let broken = ToolCall {
-        id: ids[1].to_owned(),
-        name: "git.log".to_owned(),
-        arguments: CallArguments::Malformed("{\"n\":".to_owned()),
-    };
-    let result = |id: &str, content: &str| Message::ToolResult {
-        call: id.to_owned(),
-        tool: "git.log".to_owned(),
-        content: content.to_owned(),
-    };
-    let messages = [
-        Message::User("Do the step.".to_owned()),
-        Message::Assistant {
-            text: Some("I look.".to_owned()),
-            calls: vec![
-                ToolCall {
-                    id: ids[0].to_owned(),
-                    name: "git.log".to_owned(),
-                    arguments: CallArguments::Json(json!({ "n": 1 })),
-                },
-                broken,
-            ],
-        },
-        result(ids[0], "a commit"),
-        result(ids[1], "no JSON"),
-        Message::User("Go on.".to_owned()),
-    ];
-    ModelRequest {
-        messages: messages.into_iter().map(Arc::new).collect(),
-        tools: Arc::new([tool, route_tool()]),
-        tool_choice: ToolChoice::Auto,
-        reasoning_effort: Some(ReasoningEffort::Low),
-        max_output_tokens: Some(77),
-        ..request(provider)
-    }
-}
-
-#[tokio::test]
-async fn openai_is_forced_and_read() {
-    let body = json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "model": "test",
-        "choices": [{ "index": 0, "finish_reason": "tool_calls", "message": {
-            "role": "assistant", "content": null, "refusal": null,
-            "tool_calls": [{ "id": "call_1", "type": "function", "function": {
-                "name": "route_next_steps", "arguments": "{\"verdict\": \"pass\"}",
-            } }],
-        } }],
-        "usage": { "prompt_tokens": 12, "completion_tokens": 7, "total_tokens": 19 },
-    });
-    let (sent, path, reply) = ask(request(Provider::OpenAi), &body.to_string()).await;
-    assert_eq!(path, "/v1/chat/completions");
-    assert_eq!(sent["model"], "test/model-1");
-    assert_eq!(
-        sent["tool_choice"],
-        json!({ "type": "function", "function": { "name": "route_next_steps" } })
-    );
-    assert_eq!(sent["tools"][0]["function"]["parameters"], seen_schema());
-    assert_eq!(
-        sent["messages"],
-        json!([
-            { "role": "system", "content": "You test." },
-            { "role": "user", "content": "Do the step." },
-        ])
-    );
-    assert_eq!(
-        answer(&reply),
-        &ModelAnswer {
-            text: None,
-            calls: vec![pass("call_1")],
-            finish: Finish::Complete,
-            usage: TokenUsage {
-                input_tokens: 12,
-                output_tokens: 7
-            },
-        }
-    );
-}
-
-#[tokio::test]
-async fn openai_is_told_a_conversation() {
-    let asked = conversation(Provider::OpenAi, ["c1", "c2"]);
-    let (sent, _, _) = ask(asked, &passing()).await;
-    assert_eq!(
-        sent["messages"][2],
-        json!({ "role": "assistant", "content": "I look.", "tool_calls": [
-            { "id": "c1", "type": "function", "function": { "name": "git_log", "arguments": "{\"n\":1}" } },
-            { "id": "c2", "type": "function", "function": { "name": "git_log", "arguments": "{\"malformed\":\"{\\\"n\\\":\"}" } },
-        ] })
-    );
-    assert_eq!(
-        sent["messages"][3],
-        json!({ "role": "tool", "tool_call_id": "c1", "content": "a commit" })
-    );
-    assert_eq!(sent["reasoning_effort"], "low");
-    assert_eq!(sent["max_tokens"], 77);
-    assert_eq!(sent.get("tool_choice"), None);
-}
-
-#[tokio::test]
-async fn what_a_compatible_server_says_beside_a_call_goes_back_with_it() {
-    let call_with_extra = json!({
-        "id": "c1", "type": "function", "extra_content": { "signature": "s" },
-        "function": { "name": "git_log", "arguments": "{}" },
-    });
-    let message = json!({
-        "content": null, "reasoning_content": "hm", "reasoning_details": null,
-        "tool_calls": [call_with_extra],
-    });
-    let body = choice(message, "tool_calls");
-    let server = Misbehaving::with([says(200, &body), says(200, &body)]).await;
-    let models = models_at(&format!("http://{}", server.address));
-    let asked = conversation(Provider::OpenAi, ["c1", "c2"]);
-    call(&models, asked.clone()).await;
-    call(&models, asked).await;
-    let second: Value = serde_json::from_slice(&server.arrived()[1].body).expect("json");
-    let said = &second["messages"][2];
-    assert_eq!(said["reasoning_content"], "hm");
-    assert_eq!(said.get("reasoning_details"), None);
-    assert_eq!(
-        said["tool_calls"][0]["extra_content"],
-        json!({ "signature": "s" })
-    );
-    assert_eq!(said["tool_calls"][1].get("extra_content"), None);
-}
-
-#[tokio::test]
-async fn an_answer_cut_by_its_limit_is_cut_off_though_its_json_is_complete() {
-    // M3
-    let cut = passing().replace(
-        "\"finish_reason\":\"tool_calls\"",
-        "\"finish_reason\":\"length\"",
-    );
-    let reply = openai(&cut).await;
-    assert_eq!(answer(&reply).finish, Finish::CutOff);
-    assert_eq!(answer(&reply).calls.len(), 1);
-}
-
-#[tokio::test]
-async fn refusals_and_content_filters_are_refusals() {
-    // M3
-    let filtered = openai(&choice(json!({ "content": "" }), "content_filter")).await;
-    assert!(matches!(answer(&filtered).finish, Finish::Refused { .. }));
-    let refused = Finish::Refused {
-        reason: "I won't.".to_owned(),
-    };
-    for message in [
-        json!({ "content": null, "refusal": "I won't." }),
-        json!({ "content": [{ "type": "refusal", "refusal": "I won't." }] }),
-    ] {
-        let reply = openai(&choice(message, "stop")).await;
-        assert_eq!(answer(&reply).finish, refused);
-    }
-}
-
-#[tokio::test]
-async fn malformed_arguments_stay_as_they_came() {
-    // M3
-    let calls = |arguments: Value| {
-        let message = json!({ "tool_calls": [{ "id": "c", "function": {
-            "name": "route_next_steps", "arguments": arguments,
-        } }] });
-        choice(message, "tool_calls")
-    };
-    for text in ["{\"verdict\": ", "", "pass", "{'verdict':'pass'}", "{} {}"] {
-        let reply = openai(&calls(text.into())).await;
-        let expected = CallArguments::Malformed(text.to_owned());
-        assert_eq!(answer(&reply).calls[0].arguments, expected);
-    }
-    let reply = openai(&calls(json!({ "verdict": "pass" }))).await;
-    assert_eq!(answer(&reply).calls, [pass("c")]);
-}
-
-#[tokio::test]
-async fn every_call_of_an_answer_is_kept_with_an_id_of_its_own() {
-    let call = json!({ "id": "same", "function": {
-        "name": "route_next_steps", "arguments": "{\"verdict\":\"pass\"}",
-    } });
-    let nameless = json!({ "function": { "name": "guessed", "arguments": "{}" } });
-    let message = json!({ "content": "two", "tool_calls": [call, call, nameless] });
-    let reply = openai(&choice(message, "tool_calls")).await;
-    let ids: Vec<_> = answer(&reply).calls.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["same", "amos_call_1_1", "amos_call_1_2"]);
-    assert_eq!(answer(&reply).calls[2].name, "guessed");
-    assert_eq!(answer(&reply).text.as_deref(), Some("two"));
-}
-
-#[tokio::test]
-async fn text_that_looks_like_a_call_is_text() {
-    // G4
-    let text = r#"{"name":"route_next_steps","arguments":{"verdict":"pass"}}"#;
-    let reply = openai(&choice(json!({ "content": text }), "stop")).await;
-    assert_eq!(answer(&reply).calls, []);
-    assert_eq!(answer(&reply).text.as_deref(), Some(text));
-    assert_eq!(answer(&reply).usage, TokenUsage::default());
-}
-
-#[tokio::test]
-async fn a_call_without_a_name_is_unreadable() {
-    let message = json!({ "tool_calls": [{ "id": "c", "function": { "arguments": "{}" } }] });
-    let reply = openai(&choice(message, "tool_calls")).await;
-    assert_eq!(word(&reply.outcome), "unreadable");
-}
 
 #[tokio::test]
 async fn anthropic_is_forced_and_read_and_gets_its_thinking_back() {
@@ -513,37 +267,90 @@ async fn ollama_is_told_a_conversation_in_words_where_a_tool_is_forced() {
     );
 }
 
-#[tokio::test]
-async fn the_newest_openai_models_are_told_not_to_reason_beside_tools() {
-    let names = ToolNames::of(&[route_tool()]);
-    let effort = |model: &str, dialect| {
-        let mut asked = request(Provider::OpenAi);
-        asked.model.model = model.to_owned();
-        asked.max_output_tokens = Some(5);
-        let body = openai_body(&asked, &names, dialect, &|_| None);
-        let body: Value = serde_json::from_slice(&body).expect("json");
-        (
-            body.get("reasoning_effort").cloned(),
-            body.get("max_completion_tokens").is_some(),
-        )
-    };
-    let none = Some(Value::from("none"));
-    for model in ["gpt-5.4-mini", "gpt-5.5", "gpt-6", "gpt-6-luna"] {
-        assert_eq!(effort(model, Dialect::OpenAi), (none.clone(), true));
+/// Every body that differs from this one in one place.
+fn broken_in_one_place(body: &Value) -> Vec<Value> {
+    let junk = [
+        json!(null),
+        json!(7),
+        json!("x"),
+        json!([]),
+        json!({}),
+        json!([7]),
+    ];
+    let mut broken: Vec<Value> = junk.to_vec();
+    match body {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                for other in broken_in_one_place(value) {
+                    let mut body = body.clone();
+                    body[name] = other;
+                    broken.push(body);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (n, value) in items.iter().enumerate() {
+                for other in broken_in_one_place(value) {
+                    let mut body = body.clone();
+                    body[n] = other;
+                    broken.push(body);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-    for model in ["gpt-5.2", "gpt-5", "gpt-4o", "o3", "gpt-oss-20b"] {
-        assert_eq!(effort(model, Dialect::OpenAi), (None, true));
-    }
-    assert_eq!(effort("gpt-5.5", Dialect::Compatible), (None, false));
+    broken
 }
 
-#[tokio::test]
-async fn an_unknown_provider_is_not_asked() {
-    let mut asked = request(Provider::OpenAi);
-    asked.model.provider = "nobody".to_owned();
-    let server = Misbehaving::with([Act::Close]).await;
-    let models = models_at(&format!("http://{}", server.address));
-    let (reply, announced) = call(&models, asked).await;
-    assert_eq!(word(&reply.outcome), "not taken");
-    assert!(announced.is_empty());
+#[test]
+fn no_broken_body_brings_a_reader_down_or_names_a_tool_that_it_does_not_name() {
+    // M3
+    let names = ToolNames::of(&[route_tool()]);
+    let asked = Asked {
+        names: &names,
+        forced: None,
+        messages: 1,
+    };
+    let call = json!({ "name": "route_next_steps", "arguments": {}, "args": {}, "input": {} });
+    let mut anthropic_call = call.clone();
+    anthropic_call["type"] = "tool_use".into();
+    type Reader = fn(&[u8], &Asked<'_>) -> Result<Reading, Unreadable>;
+    let wires: [(Reader, Value); 4] = [
+        (
+            wire_openai::read,
+            json!({ "usage": { "prompt_tokens": 1 }, "choices": [{ "finish_reason": "stop", "message": {
+                "content": [{ "text": "x" }], "refusal": null, "reasoning_content": "r",
+                "tool_calls": [{ "id": "c", "function": call }],
+            } }] }),
+        ),
+        (
+            anthropic::read,
+            json!({ "stop_reason": "tool_use", "usage": { "input_tokens": 1 }, "content": [
+                { "type": "thinking" }, { "type": "text", "text": "x" }, anthropic_call,
+            ] }),
+        ),
+        (
+            gemini::read,
+            json!({ "candidates": [{ "finishReason": "STOP", "content": { "parts": [
+                { "text": "x" }, { "functionCall": call, "thoughtSignature": "s" },
+            ] } }], "usageMetadata": {}, "promptFeedback": { "blockReason": "x" } }),
+        ),
+        (
+            ollama::read,
+            json!({ "done": true, "done_reason": "stop", "eval_count": 1, "message": {
+                "content": "x", "tool_calls": [{ "function": call }],
+            } }),
+        ),
+    ];
+    for (read, body) in wires {
+        let whole = read(body.to_string().as_bytes(), &asked).expect("readable");
+        assert_eq!(whole.answer.calls.len(), 1);
+        for body in broken_in_one_place(&body) {
+            if let Ok(reading) = read(body.to_string().as_bytes(), &asked) {
+                for call in reading.answer.calls {
+                    assert!(body.to_string().contains(&call.name), "{body}");
+                }
+            }
+        }
+    }
 }
