@@ -5,22 +5,25 @@
 //! alone: a value that misses one of those is refused where the schema is enforced.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use serde_json::{Map, Number, Value, json};
 
 /// Deeper values are null: only a schema that refers to itself gets here.
 const LEVELS: usize = 16;
+/// Further values are null too: references that branch grow without end in a few levels.
+const VALUES: usize = 20_000;
 
 /// A value that fits the schema.
 pub(crate) fn value(schema: &Value) -> Value {
-    Maker { root: schema }.value(schema, 0, 0)
+    Maker::of(schema).value(schema, 0, 0)
 }
 
 /// A non-empty object that fits the schema, as a handoff must be (G4).
 pub(crate) fn handoff(schema: Option<&Value>) -> Value {
     let anything = Value::Bool(true);
     let schema = schema.unwrap_or(&anything);
-    let made = Maker { root: schema }.object(schema);
+    let made = Maker::of(schema).object(schema);
     match made {
         Value::Object(object) if object.is_empty() => json!({ "note": NOTE }),
         made => made,
@@ -32,9 +35,18 @@ const NOTE: &str = "made by the offline model";
 
 struct Maker<'a> {
     root: &'a Value,
+    /// Values that may still be made.
+    left: Cell<usize>,
 }
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    fn of(root: &'a Value) -> Self {
+        Self {
+            root,
+            left: Cell::new(VALUES),
+        }
+    }
+
     /// As `value`, but an object wherever the schema leaves the type open, and with one optional
     /// property rather than none.
     fn object(&self, schema: &Value) -> Value {
@@ -52,9 +64,11 @@ impl Maker<'_> {
 
     /// `variant` makes values of one schema differ, for lists of unique items.
     fn value(&self, schema: &Value, level: usize, variant: usize) -> Value {
-        if level > LEVELS {
+        let left = self.left.get();
+        if level > LEVELS || left == 0 {
             return Value::Null;
         }
+        self.left.set(left - 1);
         let schema = self.flat(schema, level);
         if let Some(given) = given(&schema, variant) {
             return given;
@@ -211,14 +225,18 @@ fn integer(schema: &Value, variant: usize) -> i64 {
         whole("maximum", f64::floor).or_else(|| whole("exclusiveMaximum", |at| at.ceil() - 1.0));
     let least =
         whole("minimum", f64::ceil).or_else(|| whole("exclusiveMinimum", |at| at.floor() + 1.0));
-    match (most, least) {
-        (Some(most), _) => (most.div_euclid(step) - variant) * step,
-        (None, Some(least)) => {
-            let up = least.checked_add(step - 1).unwrap_or(least);
-            (up.div_euclid(step) + variant) * step
+    let up = |least: i64| least.saturating_add(step - 1).div_euclid(step);
+    // Bounds in steps; a variant that would leave them starts again.
+    let most = most.map(|most| most.div_euclid(step));
+    let steps = match (most, least.map(up)) {
+        (Some(most), Some(least)) => {
+            most - variant % most.saturating_sub(least).max(0).saturating_add(1)
         }
-        (None, None) => (1 + variant) * step,
-    }
+        (Some(most), None) => most.saturating_sub(variant),
+        (None, Some(least)) => least.saturating_add(variant),
+        (None, None) => 1 + variant,
+    };
+    steps.saturating_mul(step)
 }
 
 fn number(schema: &Value, variant: usize) -> Value {
@@ -237,6 +255,9 @@ fn number(schema: &Value, variant: usize) -> Value {
         Some(least.map_or(open - unit / 1024.0, |least| f64::midpoint(least, open)))
     });
     let at = match (most, least) {
+        (Some(most), Some(least)) if on_step(most, f64::floor) - by < least => {
+            on_step(most, f64::floor)
+        }
         (Some(most), _) => on_step(most, f64::floor) - by,
         (None, Some(least)) => on_step(least, f64::ceil) + by,
         (None, None) => unit + by,
@@ -336,6 +357,24 @@ mod tests {
         assert!(value(&schema).is_object());
         let hollow = json!({ "$ref": "#" });
         assert!(!value(&hollow).is_null());
+        let many: Vec<String> = (0..20).map(|n| format!("p{n}")).collect();
+        let branching: Map<String, Value> = many
+            .iter()
+            .map(|name| (name.clone(), json!({ "$ref": "#" })))
+            .collect();
+        value(&json!({ "required": many, "properties": branching }));
+    }
+
+    #[test]
+    fn bounds_of_any_size_are_met_without_overflow() {
+        for schema in [
+            json!({ "type": "integer", "minimum": i64::MAX, "multipleOf": 7 }),
+            json!({ "type": "integer", "maximum": -1e300 }),
+            json!({ "type": "number", "minimum": 1e308 }),
+            json!({ "type": "array", "minItems": u64::MAX, "items": { "type": "null" } }),
+        ] {
+            value(&schema);
+        }
     }
 
     #[test]
@@ -360,6 +399,9 @@ mod tests {
                 "type": "integer", "exclusiveMinimum": least, "multipleOf": step,
             })),
             (-50_i64..50).prop_map(|most| json!({ "type": "number", "exclusiveMaximum": most })),
+            (-50_i64..50, 0_i64..3).prop_map(|(least, more)| json!({
+                "type": "number", "minimum": least, "maximum": least + more,
+            })),
         ]
     }
 
@@ -382,7 +424,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(96))]
+        #![proptest_config(ProptestConfig {
+            cases: 256,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn made_values_fit_their_schema(schema in schemas()) {
