@@ -6,7 +6,6 @@
 //! followed, and the client's own silent re-sends are off, so that each send is announced.
 
 use std::error::Error;
-use std::pin::pin;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -115,15 +114,11 @@ impl Sender {
         let started = Instant::now();
         let mut received = Vec::new();
         let outcome = match self.client(&post.url) {
-            Ok(client) => {
-                let sending = self.send_again(client, post, context, started, &mut received);
-                let mut sending = pin!(sending);
-                tokio::select! {
-                    biased;
-                    () = context.cancellation.cancelled() => Err(ModelOutcome::Stopped),
-                    outcome = &mut sending => outcome,
-                }
-            }
+            Ok(client) => tokio::select! {
+                biased;
+                () = context.cancellation.cancelled() => Err(ModelOutcome::Stopped),
+                outcome = self.send_again(client, post, context, started, &mut received) => outcome,
+            },
             Err(reason) => Err(post.not_taken(&reason)),
         };
         let response = words::mask(received, post.secret.as_ref());
