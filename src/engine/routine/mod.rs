@@ -5,6 +5,7 @@
 //! → [`graph::RoutineGraph`] (every rule of G12 holds). Nothing here runs anything.
 
 pub mod definition;
+pub mod file;
 pub mod graph;
 pub mod issue;
 pub mod template;
