@@ -218,7 +218,7 @@ impl<'a> Context<'a> {
         known: impl IntoIterator<Item = &'k str>,
     ) {
         let hint = near::hint(&entry.key, known);
-        let message = format!("a {what} has no field `{}`{hint}", entry.key);
+        let message = format!("`{}` is no field of this {what}{hint}", entry.key);
         self.report(Code::UnknownField, entry.at, message);
     }
 }
@@ -366,7 +366,9 @@ impl<'a> Fields<'a> {
             Some(number) if (least..=most).contains(&number) => Some(number),
             Some(_) | None => {
                 let message = match most {
-                    u64::MAX => format!("{name} must be a whole number of at least {least}"),
+                    most if most >= u64::from(u32::MAX) => {
+                        format!("{name} must be a whole number of at least {least}")
+                    }
                     most => format!("{name} must be a whole number from {least} to {most}"),
                 };
                 self.cx.report(code, node.at, message);
