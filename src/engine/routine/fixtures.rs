@@ -8,6 +8,10 @@ use crate::engine::routine::issue::Code;
 pub(in crate::engine::routine) const FORMAT: &str =
     include_str!("../../../tests/fixtures/verified-release.yaml");
 
+/// What the example leaves out, so that together they hold every field.
+pub(in crate::engine::routine) const EVERY_FIELD: &str =
+    include_str!("../../../tests/fixtures/every-field.yaml");
+
 /// A routine without error and without warning, one construct a line.
 pub(in crate::engine::routine) const PLAIN: &str = "\
 routine: plain

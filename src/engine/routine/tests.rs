@@ -266,6 +266,37 @@ fn what_is_no_map_is_refused_without_a_panic() {
 }
 
 #[test]
+fn a_template_deep_in_arguments_is_reported_where_it_stands() {
+    let text = PLAIN.replace(
+        "agent, agent: a, instructions: Work.",
+        "tool, tool: read_file, args: {path: [x, '{{param.p}}', '{{oops']}",
+    );
+    let issues = loaded(&text).issues;
+    let places = issues
+        .iter()
+        .map(|issue| (issue.code, issue.line, issue.column));
+    let expected = [(Code::BadTemplate, 6, 64), (Code::BadTemplate, 6, 79)];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn values_that_lie_too_deep_are_refused_without_harm() {
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    for field in [
+        "handoff_schema: {type: object, x: @}",
+        "handoff_schema: {not: @}",
+    ] {
+        let text = PLAIN.replace("purpose: Look.", &field.replace('@', &deep));
+        assert_eq!(codes(&text), [Code::BadHandoffSchema]);
+    }
+    let text = PLAIN.replace(
+        "verify: [",
+        &format!("parameters: [{{name: p, default: {deep}}}]\nverify: ["),
+    );
+    assert_eq!(codes(&text), [Code::BadValue]);
+}
+
+#[test]
 fn templates_see_what_precedes_them_and_nothing_else() {
     let with = |place: &str, text: &str| {
         PLAIN

@@ -5,7 +5,8 @@ use crate::engine::routine::definition::{DeterministicStep, OnError, ToolStep};
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::outline::{Named, Placed};
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
 
