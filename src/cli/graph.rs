@@ -30,7 +30,11 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
     let file = &arguments.of.file;
     let bytes = match read_routine(file) {
         Ok(bytes) => bytes,
-        Err(error) => return Trouble::caused(&error).hint("name a routine file, YAML or JSON").report(),
+        Err(error) => {
+            return Trouble::caused(&error)
+                .hint("name a routine file, YAML or JSON")
+                .report();
+        }
     };
     let environment = |name: &str| std::env::var_os(name);
     let agents = match configured_agents(&environment, &PlatformFolders::of_this_user()) {

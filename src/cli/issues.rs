@@ -17,8 +17,14 @@ pub(in crate::cli) struct FileReport<'a> {
 
 impl<'a> FileReport<'a> {
     pub(in crate::cli) fn of(file: &Path, issues: &'a [Issue]) -> Self {
-        let valid = issues.iter().all(|issue| issue.severity == Severity::Warning);
-        Self { file: file.display().to_string(), valid, issues }
+        let valid = issues
+            .iter()
+            .all(|issue| issue.severity == Severity::Warning);
+        Self {
+            file: file.display().to_string(),
+            valid,
+            issues,
+        }
     }
 
     /// Whether no issue is an error.
@@ -40,12 +46,22 @@ impl<'a> FileReport<'a> {
             // Writing to a String can't fail.
             let _ = writeln!(text, "{}:{issue}", self.file);
         }
-        let count = |severity| self.issues.iter().filter(|issue| issue.severity == severity).count();
+        let count = |severity| {
+            self.issues
+                .iter()
+                .filter(|issue| issue.severity == severity)
+                .count()
+        };
         let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let _ = match (self.valid, count(Severity::Error), count(Severity::Warning)) {
             (true, _, 0) => writeln!(text, "{}: valid", self.file),
             (true, _, warnings) => {
-                writeln!(text, "{}: valid, {}", self.file, plural(warnings, "warning"))
+                writeln!(
+                    text,
+                    "{}: valid, {}",
+                    self.file,
+                    plural(warnings, "warning")
+                )
             }
             (false, errors, 0) => writeln!(text, "{}: {}", self.file, plural(errors, "error")),
             (false, errors, warnings) => writeln!(

@@ -62,7 +62,11 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2.
-            let code = if error.use_stderr() { Exit::Usage } else { Exit::Succeeded };
+            let code = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Succeeded
+            };
             // A closed stream has no reader to tell.
             let _ = error.print();
             return code.into();

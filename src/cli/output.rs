@@ -8,7 +8,9 @@ use crate::tui::text::Inert;
 /// Writes everything to stdout. A reader that went away is a cancellation (C2).
 pub(in crate::cli) fn print(text: &str) -> Result<(), Exit> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|_| Exit::Cancelled)
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|_| Exit::Cancelled)
 }
 
 /// Tells a person something, of which nothing reaches the terminal but text (T8).

@@ -17,7 +17,11 @@ pub(in crate::cli) struct Trouble {
 impl Trouble {
     /// Bad usage.
     pub(in crate::cli) fn usage(what: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, what: what.into(), hint: None }
+        Self {
+            exit: Exit::Usage,
+            what: what.into(),
+            hint: None,
+        }
     }
 
     /// Bad usage, with everything that led to it.

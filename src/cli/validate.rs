@@ -9,8 +9,8 @@ use crate::cli::output::print;
 use crate::cli::trouble::Trouble;
 use crate::engine::routine::load;
 use crate::host::session::{known, read_routine};
-use crate::tui::text::Inert;
 use crate::host::settings::{PlatformFolders, configured_agents};
+use crate::tui::text::Inert;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -34,7 +34,9 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
         let bytes = match read_routine(file) {
             Ok(bytes) => bytes,
             Err(error) => {
-                Trouble::caused(&error).hint("name a routine file, YAML or JSON").report();
+                Trouble::caused(&error)
+                    .hint("name a routine file, YAML or JSON")
+                    .report();
                 // Of several files, one that can't be read weighs more (C2).
                 exit = Exit::Usage;
                 continue;

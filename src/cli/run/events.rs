@@ -7,7 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Format;
 use crate::engine::operation::outcome::{Fulfillment, Status};
-use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, Published, SettledVerdict};
+use crate::engine::operation::published::{
+    At, CalledOutcome, PublicEvent, Published, SettledVerdict,
+};
 use crate::engine::runner::Progress;
 use crate::tui::text::Inert;
 
@@ -19,7 +21,10 @@ pub(super) struct Printer {
 
 impl Printer {
     pub(super) fn of(format: Format) -> Self {
-        Self { format, closed: CancellationToken::new() }
+        Self {
+            format,
+            closed: CancellationToken::new(),
+        }
     }
 
     /// Is cancelled when stdout can't be written to.
@@ -37,7 +42,11 @@ impl Progress for Printer {
         if let Some(mut line) = line {
             line.push('\n');
             let mut out = std::io::stdout().lock();
-            if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+            if out
+                .write_all(line.as_bytes())
+                .and_then(|()| out.flush())
+                .is_err()
+            {
                 self.closed.cancel();
             }
         }
@@ -47,32 +56,70 @@ impl Progress for Printer {
 /// An event for people; `None` for what only programs want to know.
 fn line(event: &PublicEvent) -> Option<String> {
     let (word, text) = match event {
-        PublicEvent::OperationStarted { routine, model } => ("started", format!("{routine} with {model}")),
+        PublicEvent::OperationStarted { routine, model } => {
+            ("started", format!("{routine} with {model}"))
+        }
         PublicEvent::StepStarted { at, kind, agent } => {
-            let by = agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();
+            let by = agent
+                .as_ref()
+                .map(|agent| format!(", {agent}"))
+                .unwrap_or_default();
             ("step", format!("{} ({kind}{by})", place(at)))
         }
-        PublicEvent::ModelCalled { at, turn, r#try, model, .. } => {
-            let again = if *r#try > 1 { format!(", sent again ({try})") } else { String::new() };
-            ("model", format!("{} asks {model}, call {turn}{again}", place(at)))
+        PublicEvent::ModelCalled {
+            at,
+            turn,
+            r#try,
+            model,
+            ..
+        } => {
+            let again = if *r#try > 1 {
+                format!(", sent again ({try})")
+            } else {
+                String::new()
+            };
+            (
+                "model",
+                format!("{} asks {model}, call {turn}{again}", place(at)),
+            )
         }
-        PublicEvent::ToolCalled { at, tool, outcome } => {
-            ("tool", format!("{} called {tool}: {}", place(at), called(*outcome)))
-        }
-        PublicEvent::StepSettled { at, verdict, reason, output, .. } => {
+        PublicEvent::ToolCalled { at, tool, outcome } => (
+            "tool",
+            format!("{} called {tool}: {}", place(at), called(*outcome)),
+        ),
+        PublicEvent::StepSettled {
+            at,
+            verdict,
+            reason,
+            output,
+            ..
+        } => {
             let word = match verdict {
                 SettledVerdict::Pass => "pass",
                 SettledVerdict::Fail => "fail",
                 SettledVerdict::Uncertain => "uncertain",
                 SettledVerdict::Skipped => "skipped",
             };
-            let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-            ("verdict", format!("{}: {word}{reason}{}", place(at), shown(output)))
+            let reason = reason
+                .map(|reason| format!(" ({reason})"))
+                .unwrap_or_default();
+            (
+                "verdict",
+                format!("{}: {word}{reason}{}", place(at), shown(output)),
+            )
         }
-        PublicEvent::EdgeActivated { edge, attempt: Some(attempt), .. } => {
-            ("rework", format!("{edge}, attempt {attempt}"))
-        }
-        PublicEvent::VerifyDecided { at, phase, decision, basis, reason } => {
+        PublicEvent::EdgeActivated {
+            edge,
+            attempt: Some(attempt),
+            ..
+        } => ("rework", format!("{edge}, attempt {attempt}")),
+        PublicEvent::VerifyDecided {
+            at,
+            phase,
+            decision,
+            basis,
+            reason,
+        } => {
             let what = match &at.step {
                 Some(_) => place(at),
                 None => (*phase).to_owned(),
@@ -81,20 +128,47 @@ fn line(event: &PublicEvent) -> Option<String> {
                 "host_policy" => "unverified: no check asks for more",
                 _ => decision,
             };
-            let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let reason = reason
+                .as_ref()
+                .map(|reason| format!(": {reason}"))
+                .unwrap_or_default();
             ("verify", format!("{what} is {decision}{reason}"))
         }
         PublicEvent::OperationPaused { state, reason, .. } => {
             ("paused", format!("{}: {reason}", state.label()))
         }
-        PublicEvent::OperationResumed { generation } => ("resumed", format!("for the {}. time", generation.0)),
-        PublicEvent::OperationSettled { status, reason, detail, step, outputs, fulfillment, effects, usage } => {
-            return Some(settled(*status, reason.as_deref(), detail, step.as_deref(), outputs, *fulfillment)
-                + &effects.map(|class| format!("\n          effects: {}", class.label())).unwrap_or_default()
-                + &format!(
-                    "\n          used: {} model calls, {} tool calls, {} tokens in, {} out",
-                    usage.model_calls, usage.tool_calls, usage.input_tokens, usage.output_tokens
-                ));
+        PublicEvent::OperationResumed { generation } => {
+            ("resumed", format!("for the {}. time", generation.0))
+        }
+        PublicEvent::OperationSettled {
+            status,
+            reason,
+            detail,
+            step,
+            outputs,
+            fulfillment,
+            effects,
+            usage,
+        } => {
+            return Some(
+                settled(
+                    *status,
+                    reason.as_deref(),
+                    detail,
+                    step.as_deref(),
+                    outputs,
+                    *fulfillment,
+                ) + &effects
+                    .map(|class| format!("\n          effects: {}", class.label()))
+                    .unwrap_or_default()
+                    + &format!(
+                        "\n          used: {} model calls, {} tool calls, {} tokens in, {} out",
+                        usage.model_calls,
+                        usage.tool_calls,
+                        usage.input_tokens,
+                        usage.output_tokens
+                    ),
+            );
         }
         PublicEvent::StepSubmitted { .. }
         | PublicEvent::EdgeActivated { attempt: None, .. }
@@ -131,9 +205,17 @@ fn settled(
         lines.push('\n');
         lines.push_str(&column("", &format!("{terminal}{}", shown(output))));
     }
-    for required in detail.get("required").and_then(Value::as_array).into_iter().flatten() {
+    for required in detail
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         lines.push('\n');
-        lines.push_str(&column("", &format!("required: {}", required.as_str().unwrap_or_default())));
+        lines.push_str(&column(
+            "",
+            &format!("required: {}", required.as_str().unwrap_or_default()),
+        ));
     }
     lines
 }

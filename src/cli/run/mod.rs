@@ -71,7 +71,11 @@ enum OnWait {
 
 pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
     // One thread is enough for one operation's driver; ports get the other core.
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return Trouble::caused(&error).report(),
     };
@@ -106,15 +110,24 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
             .report());
     }
     let inputs = inputs(&arguments.inputs).map_err(|text| {
-        Trouble::usage(text).hint("give inputs as -i name=text, or -i name:=json").report()
+        Trouble::usage(text)
+            .hint("give inputs as -i name=text, or -i name:=json")
+            .report()
     })?;
-    if let Some(tool) = arguments.allow.iter().find(|tool| !KNOWN_TOOLS.contains(&tool.as_str())) {
+    if let Some(tool) = arguments
+        .allow
+        .iter()
+        .find(|tool| !KNOWN_TOOLS.contains(&tool.as_str()))
+    {
         return Err(Trouble::usage(format!("--allow names no tool: {tool}"))
             .hint(format!("known are {}", KNOWN_TOOLS.join(", ")))
             .report());
     }
-    let bytes = read_routine(&arguments.file)
-        .map_err(|error| Trouble::caused(&error).hint("name a routine file, YAML or JSON").report())?;
+    let bytes = read_routine(&arguments.file).map_err(|error| {
+        Trouble::caused(&error)
+            .hint("name a routine file, YAML or JSON")
+            .report()
+    })?;
     let session = open(arguments).await?;
     let (session, printer) = session;
     let prepared = match session.prepare(&bytes) {
@@ -130,24 +143,38 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
     // Before anything is billed (T4).
     tell(&format!("model: {}", session.model_text()));
     let signals = Signals::listen().map_err(|error| Trouble::caused(&error).report())?;
-    Ok(Run { session, prepared, inputs, printer, signals })
+    Ok(Run {
+        session,
+        prepared,
+        inputs,
+        printer,
+        signals,
+    })
 }
 
-const MODEL_HINT: &str = "name a model as provider/model with --model or AMOS_MODEL; --model offline needs no key";
+const MODEL_HINT: &str =
+    "name a model as provider/model with --model or AMOS_MODEL; --model offline needs no key";
 
 async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
-    let flags = Flags { model: arguments.model.clone(), allow: arguments.allow.clone() };
+    let flags = Flags {
+        model: arguments.model.clone(),
+        allow: arguments.allow.clone(),
+    };
     let environment = |name: &str| std::env::var_os(name);
     let settings = Settings::load(&flags, &environment, &PlatformFolders::of_this_user())
         .map_err(|error| Trouble::caused(&error).report())?;
     let folder = match &arguments.workspace {
         Some(folder) => folder.clone(),
         None => std::env::current_dir().map_err(|error| {
-            Trouble::caused(&error).hint("the current folder is gone? name one with --workspace").report()
+            Trouble::caused(&error)
+                .hint("the current folder is gone? name one with --workspace")
+                .report()
         })?,
     };
     let workspace = Workspace::open(&folder).map_err(|error| {
-        Trouble::caused(&error).hint("name an existing folder with --workspace").report()
+        Trouble::caused(&error)
+            .hint("name an existing folder with --workspace")
+            .report()
     })?;
     let printer = Arc::new(Printer::of(arguments.format));
     let data_folder = settings.data_folder.clone();
@@ -161,7 +188,9 @@ async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
                     "set AMOS_DATA_DIR to a folder that can be written to; now it is {}",
                     data_folder.display()
                 ),
-                crate::host::session::OpenError::Limit(_) => "see [limits] in the configuration".to_owned(),
+                crate::host::session::OpenError::Limit(_) => {
+                    "see [limits] in the configuration".to_owned()
+                }
             };
             Err(Trouble::caused(&error).hint(hint).report())
         }
@@ -196,7 +225,10 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
                     .map_err(|error| format!("input `{name}` is not JSON: {error}"))?;
                 (name, value)
             }
-            None => (&argument[..at], Value::String(argument[at + 1..].to_owned())),
+            None => (
+                &argument[..at],
+                Value::String(argument[at + 1..].to_owned()),
+            ),
         };
         if name.is_empty() {
             return Err(format!("{argument:?} names no input"));
@@ -211,7 +243,11 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
 impl Run {
     async fn to_the_end(mut self, on_wait: OnWait) -> Exit {
         let cancellation: CancellationToken = self.printer.closed().clone();
-        let started = self.session.start(&self.prepared, std::mem::take(&mut self.inputs), cancellation);
+        let started = self.session.start(
+            &self.prepared,
+            std::mem::take(&mut self.inputs),
+            cancellation,
+        );
         let mut live = match started {
             Ok(live) => live,
             Err(error) => return Trouble::caused(&error).hint(self.input_hint()).report(),
@@ -249,7 +285,11 @@ impl Run {
 
     /// A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
     fn closed_or(&self, exit: Exit) -> Exit {
-        if self.printer.closed().is_cancelled() { Exit::Cancelled } else { exit }
+        if self.printer.closed().is_cancelled() {
+            Exit::Cancelled
+        } else {
+            exit
+        }
     }
 
     fn input_hint(&self) -> String {
@@ -259,12 +299,17 @@ impl Run {
         }
         let names: Vec<String> = parameters
             .iter()
-            .map(|parameter| match parameter.required && parameter.default.is_none() {
-                true => format!("{} (required)", parameter.name),
-                false => parameter.name.clone(),
-            })
+            .map(
+                |parameter| match parameter.required && parameter.default.is_none() {
+                    true => format!("{} (required)", parameter.name),
+                    false => parameter.name.clone(),
+                },
+            )
             .collect();
-        format!("inputs are {}; give them as -i name=text, or -i name:=json", names.join(", "))
+        format!(
+            "inputs are {}; give them as -i name=text, or -i name:=json",
+            names.join(", ")
+        )
     }
 }
 

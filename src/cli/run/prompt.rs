@@ -37,7 +37,12 @@ type Answered<T> = Result<T, NoAnswer>;
 pub(super) async fn ask(waits: Vec<Wait>) -> Said {
     let asked = tokio::task::spawn_blocking(move || {
         let answers = waits.iter().map(question).collect::<Answered<Vec<_>>>()?;
-        Ok(waits.into_iter().map(|wait| wait.key).zip(answers).filter_map(|(key, answer)| Some((key, answer?))).collect())
+        Ok(waits
+            .into_iter()
+            .map(|wait| wait.key)
+            .zip(answers)
+            .filter_map(|(key, answer)| Some((key, answer?)))
+            .collect())
     });
     match asked.await {
         Ok(Ok(answers)) => Said::Answers(answers),
@@ -54,7 +59,11 @@ fn question(wait: &Wait) -> Answered<Option<Answer>> {
         (None, _) => "the final verification".to_owned(),
     };
     say("");
-    say(&format!("{place} is {}: {}", wait.state.label(), wait.reason));
+    say(&format!(
+        "{place} is {}: {}",
+        wait.state.label(),
+        wait.reason
+    ));
     match &wait.question {
         Question::Recheck => {
             say("  The check is made again. What was sent and done is not repeated.");
@@ -74,12 +83,19 @@ fn question(wait: &Wait) -> Answered<Option<Answer>> {
         }
         Question::Permission { tool, args } => {
             say(&format!("  This exact call, once: {tool} {args}"));
-            Ok(Some(Answer::Permit(match choose("May it be made", &[('a', "allow"), ('d', "deny")])? {
-                'a' => Permit::Allow,
-                _ => Permit::Deny,
-            })))
+            Ok(Some(Answer::Permit(
+                match choose("May it be made", &[('a', "allow"), ('d', "deny")])? {
+                    'a' => Permit::Allow,
+                    _ => Permit::Deny,
+                },
+            )))
         }
-        Question::OperatorGate { instructions, criteria, inputs, ways } => {
+        Question::OperatorGate {
+            instructions,
+            criteria,
+            inputs,
+            ways,
+        } => {
             if let Some(instructions) = instructions.as_ref().filter(|text| **text != wait.reason) {
                 say(&format!("  {instructions}"));
             }
@@ -94,13 +110,19 @@ fn question(wait: &Wait) -> Answered<Option<Answer>> {
         Question::Uncertain { needs, ways, .. } => {
             say("  Nothing is sent or done again.");
             let recheck = [('r', "look again"), ('f', "fail the routine")];
-            let accept = [('r', "look again"), ('a', "accept, supplying what is missing"), ('f', "fail the routine")];
+            let accept = [
+                ('r', "look again"),
+                ('a', "accept, supplying what is missing"),
+                ('f', "fail the routine"),
+            ];
             let choices = match needs {
                 Accepting::Nothing => &recheck[..],
                 Accepting::Verdict | Accepting::Result => &accept[..],
             };
             match (choose("What became of it", choices)?, needs) {
-                ('f', _) => Ok(Some(Answer::Fail { reasoning: text("  why> ")? })),
+                ('f', _) => Ok(Some(Answer::Fail {
+                    reasoning: text("  why> ")?,
+                })),
                 ('a', Accepting::Result) => {
                     let output = json("  its result, as JSON> ")?;
                     let reasoning = text("  why> ")?;
@@ -131,15 +153,23 @@ fn verdict(ways: &[Way], output: Value) -> Answered<OperatorVerdict> {
     let leading: Vec<&Way> = ways.iter().filter(|way| way.verdict == verdict).collect();
     let has = |direction| leading.iter().any(|way| way.direction == direction);
     let direction = match (has(Direction::Onward), has(Direction::Back)) {
-        (true, true) => Some(match choose("Which way", &[('o', "onward: rejected"), ('b', "back: to be reworked")])? {
-            'o' => Direction::Onward,
-            _ => Direction::Back,
-        }),
+        (true, true) => Some(
+            match choose(
+                "Which way",
+                &[('o', "onward: rejected"), ('b', "back: to be reworked")],
+            )? {
+                'o' => Direction::Onward,
+                _ => Direction::Back,
+            },
+        ),
         (true, false) | (false, true) | (false, false) => None,
     };
     let reasoning = text("  why> ")?;
     let mut handoffs = BTreeMap::new();
-    for way in leading.iter().filter(|way| direction.is_none_or(|direction| way.direction == direction)) {
+    for way in leading
+        .iter()
+        .filter(|way| direction.is_none_or(|direction| way.direction == direction))
+    {
         let Some(schema) = &way.handoff_schema else {
             continue;
         };
@@ -147,22 +177,39 @@ fn verdict(ways: &[Way], output: Value) -> Answered<OperatorVerdict> {
             say(&format!("  {instructions}"));
         }
         say(&format!("  it must fit {schema}"));
-        handoffs.insert(way.target.clone(), json(&format!("  handoff for {}, as JSON> ", way.target))?);
+        handoffs.insert(
+            way.target.clone(),
+            json(&format!("  handoff for {}, as JSON> ", way.target))?,
+        );
     }
-    Ok(OperatorVerdict { verdict, reasoning, output, handoffs, direction })
+    Ok(OperatorVerdict {
+        verdict,
+        reasoning,
+        output,
+        handoffs,
+        direction,
+    })
 }
 
 /// Asks until one of the choices is named, by its letter or its word.
 fn choose(question: &str, choices: &[(char, &str)]) -> Answered<char> {
-    let words: Vec<String> = choices.iter().map(|(letter, word)| format!("[{letter}] {word}")).collect();
-    let prompt = format!("  {question}? {}, [l] later, [c] cancel the operation> ", words.join(", "));
+    let words: Vec<String> = choices
+        .iter()
+        .map(|(letter, word)| format!("[{letter}] {word}"))
+        .collect();
+    let prompt = format!(
+        "  {question}? {}, [l] later, [c] cancel the operation> ",
+        words.join(", ")
+    );
     loop {
         let said = line(&prompt)?.to_lowercase();
         match said.as_str() {
             "l" | "later" => return Err(NoAnswer::Later),
             "c" | "cancel" => return Err(NoAnswer::Cancel),
             said => {
-                let chosen = choices.iter().find(|(letter, word)| said == letter.to_string() || said == *word);
+                let chosen = choices
+                    .iter()
+                    .find(|(letter, word)| said == letter.to_string() || said == *word);
                 if let Some((letter, _)) = chosen {
                     return Ok(*letter);
                 }
@@ -194,7 +241,10 @@ fn json(prompt: &str) -> Answered<Value> {
 /// One line; its end leaves everything as it is.
 fn line(prompt: &str) -> Answered<String> {
     let mut err = io::stderr().lock();
-    if write!(err, "{}", Inert::one_line(prompt).as_str()).and_then(|()| err.flush()).is_err() {
+    if write!(err, "{}", Inert::one_line(prompt).as_str())
+        .and_then(|()| err.flush())
+        .is_err()
+    {
         return Err(NoAnswer::Later);
     }
     let mut said = String::new();

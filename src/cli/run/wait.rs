@@ -24,11 +24,18 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
     let (state, waits, generation) = match rest {
         Rest::Settled(outcome) => return Next::Exit(exit_of(outcome)),
         Rest::Ended => return Next::Exit(Exit::Cancelled),
-        Rest::Paused { state, waits, generation, .. } => (*state, waits, *generation),
+        Rest::Paused {
+            state,
+            waits,
+            generation,
+            ..
+        } => (*state, waits, *generation),
     };
     match on_wait {
         OnWait::Exit => {
-            tell("hint: it waits; run again with --on-wait poll to look again, or --on-wait prompt to answer");
+            tell(
+                "hint: it waits; run again with --on-wait poll to look again, or --on-wait prompt to answer",
+            );
             Next::Exit(Exit::Paused)
         }
         OnWait::Poll => match pause(state, waits) {
@@ -37,7 +44,9 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
                 go_on(session, live, generation, Vec::new()).await
             }
             None => {
-                tell("hint: only a person can end this wait; run again with --on-wait prompt to answer");
+                tell(
+                    "hint: only a person can end this wait; run again with --on-wait prompt to answer",
+                );
                 Next::Exit(Exit::Paused)
             }
         },
@@ -56,7 +65,11 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
 /// waiting, while nothing is worse than that.
 fn pause(state: Held, waits: &[Wait]) -> Option<Duration> {
     match state {
-        Held::Waiting => waits.iter().filter_map(|wait| wait.poll_ms).min().map(Duration::from_millis),
+        Held::Waiting => waits
+            .iter()
+            .filter_map(|wait| wait.poll_ms)
+            .min()
+            .map(Duration::from_millis),
         Held::Blocked | Held::Uncertain => None,
     }
 }

@@ -14,8 +14,8 @@ use crate::engine::operation::outcome::Outcome;
 use crate::engine::operation::plan::AgentProfile;
 use crate::engine::operation::wait::{Answer, Wait, WaitKey};
 use crate::engine::runner::{
-    Authorize, Continuation, Ending, ModelTask, Paused, Refusal, ResumeRequest, RunOptions, RunReferences,
-    RunRefused, RunRequest, RunResult, Running,
+    Authorize, Continuation, Ending, ModelTask, Paused, Refusal, ResumeRequest, RunOptions,
+    RunReferences, RunRefused, RunRequest, RunResult, Running,
 };
 use crate::engine::verify::Held;
 use crate::host::session::{Prepared, Session};
@@ -82,8 +82,7 @@ impl Session {
     ) -> Result<Live, RunRefused> {
         let model_task = ModelTask::new();
         let running = self.runner.start(RunRequest {
-            definition: prepared.routine.definition.clone(),
-            graph: prepared.routine.graph.clone(),
+            routine: prepared.routine.clone(),
             agents: prepared.agents.clone(),
             model: self.model().clone(),
             options: RunOptions {
@@ -175,10 +174,20 @@ impl Session {
             }
             RunResult::Ended => Rest::Ended,
             RunResult::Paused(paused) => {
-                let Paused { continuation, state, reason, waits } = *paused;
+                let Paused {
+                    continuation,
+                    state,
+                    reason,
+                    waits,
+                } = *paused;
                 let generation = continuation.generation();
                 live.hold = Hold::Paused(continuation);
-                Rest::Paused { state, reason, waits, generation }
+                Rest::Paused {
+                    state,
+                    reason,
+                    waits,
+                    generation,
+                }
             }
         }
     }

@@ -28,7 +28,10 @@ pub struct ReadError {
 
 /// Reads a routine file: a regular file of at most 16 MiB, never a pipe that could block.
 pub fn read_routine(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let bad = |why: String| ReadError { path: path.to_owned(), why };
+    let bad = |why: String| ReadError {
+        path: path.to_owned(),
+        why,
+    };
     let metadata = std::fs::metadata(path).map_err(|error| bad(error.to_string()))?;
     if !metadata.is_file() {
         return Err(bad("it is no regular file".into()));
@@ -39,7 +42,10 @@ pub fn read_routine(path: &Path) -> Result<Vec<u8>, ReadError> {
         .read_to_end(&mut bytes)
         .map_err(|error| bad(error.to_string()))?;
     if bytes.len() as u64 > limits::FILE_BYTES {
-        return Err(bad(format!("it has more than {} MiB", limits::FILE_BYTES / (1024 * 1024))));
+        return Err(bad(format!(
+            "it has more than {} MiB",
+            limits::FILE_BYTES / (1024 * 1024)
+        )));
     }
     Ok(bytes)
 }
@@ -83,7 +89,9 @@ impl Session {
     pub fn prepare(&self, bytes: &[u8]) -> Result<Prepared, NotPrepared> {
         let loaded = load(bytes, &self.known());
         let Some(routine) = loaded.routine else {
-            return Err(NotPrepared::Invalid(Problems { issues: loaded.issues }));
+            return Err(NotPrepared::Invalid(Problems {
+                issues: loaded.issues,
+            }));
         };
         if !routine.unsupported.is_empty() {
             let mut issues = loaded.issues;
@@ -95,10 +103,18 @@ impl Session {
             .into_iter()
             .map(|name| Ok((name.to_owned(), self.profile(name, &routine.definition)?)))
             .collect::<Result<BTreeMap<_, _>, NotPrepared>>()?;
-        Ok(Prepared { routine, agents: Arc::new(agents), warnings: loaded.issues })
+        Ok(Prepared {
+            routine,
+            agents: Arc::new(agents),
+            warnings: loaded.issues,
+        })
     }
 
-    fn profile(&self, name: &str, definition: &RoutineDefinition) -> Result<AgentProfile, NotPrepared> {
+    fn profile(
+        &self,
+        name: &str,
+        definition: &RoutineDefinition,
+    ) -> Result<AgentProfile, NotPrepared> {
         let chat = AgentDefinition::default();
         let (agent, ownership) = match (definition.agents.get(name), self.agents.get(name)) {
             (Some(agent), _) => (agent, Ownership::Owned),
@@ -106,7 +122,10 @@ impl Session {
             // The chat agent, as the configuration may shape it, is borrowed (G17).
             (None, agent) => (agent.unwrap_or(&chat), Ownership::Borrowed),
         };
-        let model = self.resolve(agent).map_err(|why| NotPrepared::Model { agent: name.to_owned(), why })?;
+        let model = self.resolve(agent).map_err(|why| NotPrepared::Model {
+            agent: name.to_owned(),
+            why,
+        })?;
         Ok(AgentProfile {
             name: name.to_owned(),
             instructions: agent.instructions.clone(),
@@ -120,8 +139,14 @@ impl Session {
 
     /// The agent's model, its role's, or the selected one (L4); never without its key.
     fn resolve(&self, agent: &AgentDefinition) -> Result<ResolvedModel, SelectionError> {
-        let wanted = AgentModel { model: agent.model.as_deref(), role: agent.role };
-        let model = self.policy.resolve(wanted, self.model()).map_err(|error: ModelNameError| error)?;
+        let wanted = AgentModel {
+            model: agent.model.as_deref(),
+            role: agent.role,
+        };
+        let model = self
+            .policy
+            .resolve(wanted, self.model())
+            .map_err(|error: ModelNameError| error)?;
         if agent.model.is_some() {
             usable(&model.to_string(), self.models.settings())?;
         }
