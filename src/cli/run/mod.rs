@@ -87,7 +87,7 @@ pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
 
 async fn run(arguments: Arguments) -> Exit {
     match start(&arguments).await {
-        Ok(run) => run.to_the_end(arguments.on_wait).await,
+        Ok(run) => run.until_it_ends(arguments.on_wait).await,
         Err(exit) => exit,
     }
 }
@@ -241,7 +241,7 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
 }
 
 impl Run {
-    async fn to_the_end(mut self, on_wait: OnWait) -> Exit {
+    async fn until_it_ends(mut self, on_wait: OnWait) -> Exit {
         let cancellation: CancellationToken = self.printer.closed().clone();
         let started = self.session.start(
             &self.prepared,
