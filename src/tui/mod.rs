@@ -3,5 +3,6 @@
 //! This room turns state into pictures and keys into intents. It runs nothing, reads no file and
 //! calls no model; the loop that wires it to a session lives in `app`.
 
+pub mod graph;
 pub mod text;
 pub mod theme;

@@ -153,7 +153,7 @@ impl Theme {
 
     /// The style of a meaning.
     pub fn style(self, role: Role) -> Style {
-        let plain = Style::reset();
+        let plain = plain();
         self.allowed(match role {
             Role::Text => plain,
             Role::Dim => plain.add_modifier(Modifier::DIM),
@@ -193,9 +193,14 @@ impl Theme {
     }
 }
 
+/// The terminal's own colours, with modifiers left as they are: drawn over a selected row it stays reversed.
+fn plain() -> Style {
+    Style::new().fg(Color::Reset).bg(Color::Reset)
+}
+
 impl Tone {
     fn style(self) -> Style {
-        let plain = Style::reset();
+        let plain = plain();
         match self {
             Self::Quiet => plain.add_modifier(Modifier::DIM),
             Self::Plain => plain,
@@ -353,8 +358,8 @@ mod tests {
 
     #[test]
     fn without_colour_everything_is_reset() {
-        let plain = theme(Colours::Off, Glyphs::Unicode);
-        let mut styles: Vec<Style> = STEPS.iter().map(|step| plain.badge(*step).style).collect();
+        let theme = theme(Colours::Off, Glyphs::Unicode);
+        let mut styles: Vec<Style> = STEPS.iter().map(|step| theme.badge(*step).style).collect();
         styles.extend(
             [
                 Role::Border,
@@ -363,14 +368,14 @@ mod tests {
                 Role::Selected,
                 Role::Attention,
             ]
-            .map(|role| plain.style(role)),
+            .map(|role| theme.style(role)),
         );
         for style in styles {
             assert_eq!(style.fg, Some(Color::Reset));
             assert_eq!(style.bg, Some(Color::Reset));
         }
         assert!(
-            plain
+            theme
                 .style(Role::Selected)
                 .add_modifier
                 .contains(Modifier::REVERSED)
