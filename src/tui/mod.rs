@@ -4,5 +4,13 @@
 //! calls no model; the loop that wires it to a session lives in `app`.
 
 pub mod graph;
+#[cfg(unix)]
+pub mod restore;
+#[cfg(unix)]
+pub mod signals;
+#[cfg(unix)]
+pub mod terminal;
 pub mod text;
 pub mod theme;
+#[cfg(unix)]
+pub mod watchdog;
