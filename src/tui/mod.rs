@@ -3,7 +3,9 @@
 //! This room turns state into pictures and keys into intents. It runs nothing, reads no file and
 //! calls no model; the loop that wires it to a session lives in `app`.
 
+pub mod frame_clock;
 pub mod graph;
+pub mod input;
 #[cfg(unix)]
 pub mod restore;
 #[cfg(unix)]
