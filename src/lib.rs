@@ -30,8 +30,5 @@
 
 pub mod cli;
 pub mod engine;
-<<<<<<< HEAD
-=======
 pub mod host;
->>>>>>> main
 pub mod tui;

@@ -7,6 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::engine::operation::view::{EdgeStatus, StepStatus};
 use crate::engine::routine::definition::EdgeCondition;
+use crate::engine::routine::{Known, load};
 use crate::tui::graph::layered::Layered;
 use crate::tui::graph::layout::{Arrange, Arranged, Flow, Heading};
 use crate::tui::graph::list::{ListRows, ListWidget};
@@ -108,6 +109,23 @@ looks! {
     loops_nest: "loops", samples::loops(), 3;
     a_dozen_steps_scroll_to_the_selected_one: "twelve", samples::twelve(), 7;
     a_thousand_steps_show_a_window: "thousand", samples::thousand(), 500;
+}
+
+#[test]
+fn the_demos_are_drawn_from_their_files() {
+    let demos = [
+        include_bytes!("../../../demo-routines/linear.yaml").as_slice(),
+        include_bytes!("../../../demo-routines/gated-rework.yaml").as_slice(),
+        include_bytes!("../../../demo-routines/fan-out-join.yaml").as_slice(),
+    ];
+    let draw = |file: &&[u8]| {
+        let loaded = load(file, &Known::default());
+        let routine = loaded.routine.expect("a demo keeps the rules");
+        let shape = GraphShape::from(&routine.graph);
+        drawn(&shape, &LiveGraph::idle(&shape), 0, (80, 30))
+    };
+    let all: Vec<String> = demos.iter().map(draw).collect();
+    insta::assert_snapshot!("graph-demos", all.join("\n"));
 }
 
 #[test]
@@ -298,9 +316,5 @@ fn a_frame_costs_what_is_visible() {
         .map(|node| frame(&mut buffer, node))
         .min();
     let best = best.expect("ten frames were drawn");
-<<<<<<< HEAD
-=======
-    println!("a frame of 1,000 steps: {best:?}");
->>>>>>> main
     assert!(best.as_millis() < 40, "{best:?}");
 }
