@@ -10,7 +10,8 @@
 //! | Ctrl-D | deletes forward; without a draft it is the caller's |
 //! | Ctrl-A E B F P N, W U K Y, Ctrl-Z* | as in a shell; *Ctrl-Z is left to the caller, undo is Ctrl-_ |
 //!
-//! Pure: time comes with the keys. What a submitted text means is decided elsewhere.
+//! After a change the caller looks at [`Prompt::before_cursor`] and may [`Prompt::offer`] completions;
+//! [`Prompt::due`] says when [`Prompt::tick`] is needed. Pure: time comes with the keys. What a submitted text means is decided elsewhere.
 
 pub mod burst;
 pub mod completion;

@@ -17,7 +17,7 @@ use crate::tui::graph::samples;
 use crate::tui::graph::select::{neighbour, next, previous, scroll_to};
 use crate::tui::graph::shape::{EdgeShape, EdgeWay, GraphShape, NodeShape};
 use crate::tui::text::Inert;
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Colours, Glyphs, Theme};
 
 fn text(buffer: &Buffer) -> String {
     let rows = buffer.content.chunks(usize::from(buffer.area.width).max(1));
@@ -152,6 +152,42 @@ fn every_state_shows_in_text_alone() {
     live.edges[7].status = EdgeStatus::Activated;
     insta::assert_snapshot!("graph-states", drawn(&shape, &live, 4, (80, 40)));
     insta::assert_snapshot!("list-states", listed(&shape, &live, 4, (80, 10)));
+}
+
+/// Row 25 and M2: without colour nothing but the marker and reverse video is written.
+#[test]
+fn without_colour_no_colour_is_written_and_the_selection_shows() {
+    let shape = samples::gated();
+    let live = samples::under_way(&shape, 1);
+    let layout = Layered.arrange(&shape, Flow::Down).expect("small");
+    let area = Rect::new(0, 0, 40, 24);
+    let options = ratatui::TerminalOptions {
+        viewport: ratatui::Viewport::Fixed(area),
+    };
+    let mut bytes = Vec::new();
+    let backend = ratatui::backend::CrosstermBackend::new(&mut bytes);
+    let mut terminal = ratatui::Terminal::with_options(backend, options).expect("asks nothing");
+    let widget = GraphWidget {
+        shape: &shape,
+        layout: &layout,
+        live: &live,
+        theme: Theme {
+            colours: Colours::Off,
+            glyphs: Glyphs::Unicode,
+        },
+        selected: Some(1),
+        offset: (0, 0),
+    };
+    let drawn = terminal.draw(|frame| frame.render_widget(widget, area));
+    drawn.expect("writing to memory works");
+    drop(terminal);
+    let written = String::from_utf8(bytes).expect("text");
+    assert!(
+        !written.contains("\u{1b}[38") && !written.contains("\u{1b}[48"),
+        "{written:?}"
+    );
+    assert!(written.contains("\u{1b}[7m check"), "{written:?}");
+    assert!(written.contains('>'));
 }
 
 /// Any graph that the rules could let through: onward edges lead up the numbers, retry edges down.

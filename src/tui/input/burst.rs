@@ -37,7 +37,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// A printable character arrived. True where a held Enter was a line break after all.
+    /// A printable character arrived. Says so where a held Enter was a line break after all.
     pub fn character(&mut self, now: Instant) -> Option<Enter> {
         let within = self.is_within(now);
         let held = self.held.take();
