@@ -1,25 +1,159 @@
 //! What happens while a routine runs: a pure state machine.
+//!
+//! [`Operation::apply`] takes an event and answers with the commands that follow from it. Nothing
+//! here waits, reads a clock or touches the world; time and every reply come in as events. The
+//! driver performs the commands in order, so a test can play the world by hand.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `state` | one enum a step; everything else is derived |
+//! | `flow` | joins, laps, retry edges, the end of the graph (G6–G10) |
+//! | `work` | how a step begins and how its verdict is taken |
+//! | `turn`, `route`, `prompt` | a model's run (G4, G18) |
+//! | `call` | a tool call's way through scope, permission and dispatch (M6, V17) |
+//! | `look`, `observe` | verification (V3, V13, V26) |
+//! | `series` | pre and post steps (V23) |
+//! | `pause` | waits and answers (V5a, V6, V10a) |
+//! | `ending` | failure, cancellation, close, settlement (G10, V24, V31) |
+//!
+//! The table of events and phases is [`Operation::apply`]'s first match: what it refuses is a bug of
+//! the driver. A reply whose request nobody waits for any more is not refused but kept as a late source.
 
+mod call;
+mod effects;
+mod ending;
 pub mod event;
+mod flow;
+mod look;
+pub mod memory;
+mod observe;
 pub mod outcome;
+mod pause;
+mod picture;
 pub mod plan;
+mod prompt;
 pub mod published;
+pub mod route;
+mod series;
+mod state;
+mod turn;
 pub mod view;
 pub mod wait;
+mod work;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::engine::evidence::{Receipt, SourceHeader};
-use crate::engine::id::{Generation, SourceId};
-use crate::engine::operation::event::{Command, Event, IllegalEvent};
+use bytes::Bytes;
+
+use crate::engine::digest::Digest;
+use crate::engine::evidence::{Place, Receipt, Source, SourceHeader, SourceKind};
+use crate::engine::id::{Generation, RequestId, RunId, SourceId};
+use crate::engine::operation::effects::EffectAccount;
+use crate::engine::operation::ending::Ending;
+use crate::engine::operation::event::{Command, Event, IllegalEvent, Timer};
+use crate::engine::operation::look::FinalLook;
+use crate::engine::operation::memory::Memory;
+use crate::engine::operation::outcome::{Outcome, Usage};
 use crate::engine::operation::plan::Plan;
-use crate::engine::operation::view::{OperationState, OperationView};
-use crate::engine::operation::wait::{Answer, BadAnswer, Wait, WaitKey};
+use crate::engine::operation::published::{At, PublicEvent};
+use crate::engine::operation::state::{Execution, Series, SeriesOutcome, StepRef, StepState};
+use crate::engine::operation::view::OperationState;
+use crate::engine::verify::Held;
 
 /// One live dispatch of a routine, as pure state.
 #[derive(Debug)]
 pub struct Operation {
     plan: Arc<Plan>,
+    phase: Phase,
+    /// Nothing is in flight and nothing may start before a resume; the worst of the waits.
+    paused: Option<Held>,
+    generation: Generation,
+    executions: Vec<Execution>,
+    memory: Memory,
+    pre: Vec<SeriesOutcome>,
+    post: Vec<SeriesOutcome>,
+    agents: Agents,
+    effects: EffectAccount,
+    usage: Usage,
+    in_flight: BTreeMap<RequestId, Owner>,
+    /// Steps to look at; emptied after every event.
+    agenda: VecDeque<StepRef>,
+    /// How badly each step that waits holds the operation up; kept by `set_state` alone.
+    holds: BTreeMap<StepRef, Held>,
+    deliveries: BTreeMap<String, Owner>,
+    sources: Vec<SourceHeader>,
+    receipts: BTreeMap<SourceId, Receipt>,
+    outcome: Option<Outcome>,
+    counters: Counters,
+    now: u64,
+    deadline: Option<u64>,
+    /// Whether the post steps still run when what is in flight has ended (V23).
+    run_post_steps_later: bool,
+    out: Vec<Command>,
+}
+
+/// Where the operation stands.
+#[derive(Debug)]
+enum Phase {
+    New,
+    Leasing,
+    /// Pre steps run.
+    Before(Series),
+    /// The graph runs.
+    Graph,
+    /// Post steps run; the ending is decided where the graph failed.
+    After(Series, Option<Ending>),
+    /// The final verification is asked for or isn't there yet.
+    Final(FinalLook),
+    /// It is decided how the operation ends; what is in flight has the grace to settle.
+    Settling(Ending),
+    /// It settled. A receipt check may be in flight (V31).
+    Settled,
+    /// It was closed without an outcome.
+    Ended,
+}
+
+impl Phase {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Leasing => "leasing",
+            Self::Before(_) => "before the graph",
+            Self::Graph => "in the graph",
+            Self::After(..) => "after the graph",
+            Self::Final(_) => "verifying",
+            Self::Settling(_) => "settling",
+            Self::Settled => "settled",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// Who waits for a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Step(StepRef),
+    Series,
+    Final,
+    Receipts,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    requests: u64,
+    runs: u64,
+    sources: u64,
+}
+
+/// Who works and who waits for a turn (G9).
+#[derive(Debug, Default)]
+struct Agents {
+    busy: BTreeMap<String, StepRef>,
+    queues: BTreeMap<String, VecDeque<StepRef>>,
 }
 
 /// Whether answers may supply what only reconciliation may (V10a).
@@ -34,68 +168,404 @@ pub enum Admission {
 impl Operation {
     /// An operation in which nothing has happened.
     pub fn new(plan: Arc<Plan>) -> Self {
-        Self { plan }
+        let root = Execution::new(plan.operation.execution(1), plan.graph.clone());
+        Self {
+            phase: Phase::New,
+            paused: None,
+            generation: Generation::default(),
+            executions: vec![root],
+            memory: Memory::default(),
+            pre: Vec::new(),
+            post: Vec::new(),
+            agents: Agents::default(),
+            effects: EffectAccount::default(),
+            usage: Usage::default(),
+            in_flight: BTreeMap::new(),
+            agenda: VecDeque::new(),
+            holds: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
+            sources: Vec::new(),
+            receipts: BTreeMap::new(),
+            outcome: None,
+            counters: Counters::default(),
+            now: 0,
+            deadline: None,
+            run_post_steps_later: false,
+            out: Vec::new(),
+            plan,
+        }
     }
 
     /// Takes what happened, `now` milliseconds after the operation began by the monotonic clock,
     /// and says what to do about it, in order.
+    ///
+    /// # Errors
+    /// [`IllegalEvent`] where the driver did something that can't be; nothing is changed then.
     pub fn apply(&mut self, now: u64, event: Event) -> Result<Vec<Command>, IllegalEvent> {
-        let _ = (now, &self.plan);
-        Err(IllegalEvent {
-            event: event.name(),
-            phase: "new",
-        })
+        if !self.is_legal(&event) {
+            return Err(IllegalEvent {
+                event: event.name(),
+                phase: self.phase.label(),
+            });
+        }
+        self.now = self.now.max(now);
+        let was_halted = self.is_halted();
+        match event {
+            Event::Started => self.start(),
+            Event::LeasesTaken => self.begin(),
+            Event::RequestSent { request, attempt } => self.request_sent(request, attempt),
+            Event::ModelReplied { request, reply } => self.model_replied(request, *reply),
+            Event::ToolReplied { request, outcome } => self.tool_replied(request, outcome),
+            Event::ToolDelivered { delivery, outcome } => self.tool_delivered(&delivery, outcome),
+            Event::PermissionDecided {
+                request,
+                permission,
+            } => {
+                self.permission_decided(request, permission);
+            }
+            Event::VerifierDecided { request, decision } => {
+                self.verifier_decided(request, decision)
+            }
+            Event::SourceAcknowledged { source, receipt } => self.acknowledged(source, receipt),
+            Event::TimerFired(timer) => self.timer_fired(&timer),
+            Event::ResumeAdmitted {
+                generation,
+                answers,
+            } => self.resumed(generation, answers),
+            Event::CancelRequested => self.cancel(),
+            Event::CloseRequested => self.close(),
+            Event::ReceiptCheckRequested => self.check_receipts(),
+            Event::StorageFailed { reason } => self.storage_failed(reason),
+            Event::CleanupDone | Event::CleanupFailed { .. } => {}
+        }
+        if was_halted && !self.is_halted() {
+            self.look_at_everything();
+        }
+        self.pump();
+        self.pause_if_at_rest();
+        Ok(std::mem::take(&mut self.out))
     }
 
-    /// Says whether answers would be admitted, without changing anything.
-    pub fn check_answers(
-        &self,
-        answers: &[(WaitKey, Answer)],
-        admission: Admission,
-    ) -> Result<(), BadAnswer> {
-        let _ = (answers, admission);
-        Ok(())
+    /// The table of events and phases.
+    fn is_legal(&self, event: &Event) -> bool {
+        match event {
+            Event::Started => matches!(self.phase, Phase::New),
+            Event::LeasesTaken => match self.phase {
+                Phase::Leasing | Phase::Settling(_) | Phase::Settled | Phase::Ended => true,
+                Phase::New
+                | Phase::Before(_)
+                | Phase::Graph
+                | Phase::After(..)
+                | Phase::Final(_) => false,
+            },
+            Event::ResumeAdmitted { generation, .. } => {
+                self.paused.is_some() && *generation == self.generation.next()
+            }
+            Event::ReceiptCheckRequested => matches!(self.phase, Phase::Settled),
+            Event::CleanupDone | Event::CleanupFailed { .. } => match self.phase {
+                Phase::Settled | Phase::Ended => true,
+                Phase::New
+                | Phase::Leasing
+                | Phase::Before(_)
+                | Phase::Graph
+                | Phase::After(..)
+                | Phase::Final(_)
+                | Phase::Settling(_) => false,
+            },
+            Event::RequestSent { .. }
+            | Event::ModelReplied { .. }
+            | Event::ToolReplied { .. }
+            | Event::ToolDelivered { .. }
+            | Event::PermissionDecided { .. }
+            | Event::VerifierDecided { .. }
+            | Event::SourceAcknowledged { .. }
+            | Event::TimerFired(_)
+            | Event::CancelRequested
+            | Event::CloseRequested
+            | Event::StorageFailed { .. } => !matches!(self.phase, Phase::New),
+        }
     }
 
     /// Where it stands. Cheap.
     pub fn state(&self) -> OperationState {
-        OperationState::New
+        match (&self.phase, self.paused) {
+            (Phase::New, _) => OperationState::New,
+            (Phase::Settling(_), _) | (Phase::After(_, Some(_)), _) => OperationState::Settling,
+            (Phase::Settled, _) => match self.outcome.as_ref().map(|outcome| outcome.status) {
+                Some(outcome::Status::Succeeded) => OperationState::Succeeded,
+                Some(outcome::Status::Cancelled) => OperationState::Cancelled,
+                Some(outcome::Status::Failed) | None => OperationState::Failed,
+            },
+            (Phase::Ended, _) => OperationState::Ended,
+            (_, Some(held)) => OperationState::Paused(held),
+            (_, None) => OperationState::Running,
+        }
     }
 
     /// How many resumes were admitted.
     pub fn generation(&self) -> Generation {
-        Generation::default()
-    }
-
-    /// What it waits for.
-    pub fn waits(&self) -> Vec<Wait> {
-        Vec::new()
-    }
-
-    /// A detached picture of everything. Its cost grows with the number of steps.
-    pub fn view(&self) -> OperationView {
-        unreachable!("BUG: not built yet")
+        self.generation
     }
 
     /// Every source so far, in the order in which they were recorded, late ones included.
     pub fn sources(&self) -> &[SourceHeader] {
-        &[]
+        &self.sources
     }
 
     /// The receipt of an acknowledged source.
     pub fn receipt(&self, source: &SourceId) -> Option<&Receipt> {
-        let _ = source;
-        None
+        self.receipts.get(source)
     }
 
     /// Milliseconds left until the deadline at `now`; `None` without one.
     pub fn remaining_ms(&self, now: u64) -> Option<u64> {
-        let _ = now;
-        None
+        self.deadline.map(|deadline| deadline.saturating_sub(now))
     }
 
     /// What it was planned from.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// How it ended, once it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// Requests that are in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    fn start(&mut self) {
+        self.publish(PublicEvent::OperationStarted {
+            routine: self.plan.definition.slug.clone(),
+            model: self.plan.model.to_string(),
+        });
+        if let Some(after_ms) = self.plan.definition.deadline_ms {
+            self.deadline = Some(self.now + after_ms);
+            self.out.push(Command::SetTimer {
+                timer: Timer::Deadline,
+                after_ms,
+            });
+        }
+        let borrowed: Vec<String> = self
+            .plan
+            .agents
+            .values()
+            .filter(|agent| agent.ownership == plan::Ownership::Borrowed)
+            .map(|agent| agent.name.clone())
+            .collect();
+        self.phase = Phase::Leasing;
+        self.out.push(Command::TakeLeases(borrowed));
+    }
+
+    fn begin(&mut self) {
+        if matches!(self.phase, Phase::Leasing) {
+            self.phase = Phase::Before(Series::new());
+        }
+    }
+
+    /// Does everything that may be done now.
+    fn pump(&mut self) {
+        loop {
+            match self.phase {
+                Phase::Before(_) | Phase::After(..) => {
+                    if !self.advance_series() {
+                        return;
+                    }
+                }
+                Phase::Graph => {
+                    if let Some(at) = self.agenda.pop_front() {
+                        self.advance(at);
+                    } else if self.executions[0].live == 0 {
+                        self.finish_graph();
+                    } else {
+                        return;
+                    }
+                }
+                Phase::Final(_) => {
+                    if !self.advance_final() {
+                        return;
+                    }
+                }
+                Phase::New
+                | Phase::Leasing
+                | Phase::Settling(_)
+                | Phase::Settled
+                | Phase::Ended => {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether new model and tool calls are stopped (V5a).
+    fn is_halted(&self) -> bool {
+        self.holds.values().any(|held| *held >= Held::Blocked)
+    }
+
+    /// Puts every step that may want something on the agenda.
+    fn look_at_everything(&mut self) {
+        for (index, execution) in self.executions.iter().enumerate() {
+            let live = execution
+                .graph
+                .steps()
+                .filter(|step| execution.steps[step.at()].state.is_live());
+            self.agenda.extend(live.map(|step| StepRef {
+                execution: index,
+                step,
+            }));
+        }
+    }
+
+    fn wake(&mut self, at: StepRef) {
+        self.agenda.push_back(at);
+    }
+
+    fn state_of(&self, at: StepRef) -> &StepState {
+        &self.executions[at.execution].steps[at.step.at()].state
+    }
+
+    /// The only place where a step's state changes; keeps what is derived from it.
+    fn set_state(&mut self, at: StepRef, state: StepState) {
+        match state.held() {
+            Some(held) => {
+                self.holds.insert(at, held);
+            }
+            None => {
+                self.holds.remove(&at);
+            }
+        }
+        let execution = &mut self.executions[at.execution];
+        let slot = &mut execution.steps[at.step.at()].state;
+        let (was_live, is_live) = (slot.is_live(), state.is_live());
+        *slot = state;
+        match (was_live, is_live) {
+            (false, true) => execution.live += 1,
+            (true, false) => execution.live -= 1,
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// Takes a step's state out to change it; `set_state` must follow.
+    fn take_state(&mut self, at: StepRef) -> StepState {
+        // Stands for "taken"; keeps the live count, since a taken state is put back or replaced.
+        let slot = &mut self.executions[at.execution].steps[at.step.at()].state;
+        match slot.is_live() {
+            true => std::mem::replace(slot, StepState::Ready),
+            false => std::mem::replace(slot, StepState::Idle),
+        }
+    }
+
+    fn place(&self, at: StepRef) -> Place {
+        let execution = &self.executions[at.execution];
+        Place {
+            execution: execution.id.clone(),
+            step: execution.graph.step(at.step).slug.clone(),
+            lap: execution.steps[at.step.at()].lap,
+        }
+    }
+
+    fn request(&mut self, owner: Owner) -> RequestId {
+        self.counters.requests += 1;
+        let request = RequestId(self.counters.requests);
+        self.in_flight.insert(request, owner);
+        request
+    }
+
+    fn next_run(&mut self) -> RunId {
+        self.counters.runs += 1;
+        self.plan.operation.run(self.counters.runs)
+    }
+
+    fn publish(&mut self, event: PublicEvent) {
+        self.out.push(Command::Publish(Box::new(event)));
+    }
+
+    /// Names and describes a source and has it held. Late where nobody waits any more (V30).
+    fn record(
+        &mut self,
+        kind: SourceKind,
+        place: Option<Place>,
+        run: Option<RunId>,
+        label: &str,
+        content: Bytes,
+    ) -> SourceHeader {
+        self.counters.sources += 1;
+        let header = SourceHeader {
+            id: self.plan.operation.source(self.counters.sources),
+            kind,
+            place,
+            run,
+            label: label.to_owned(),
+            sha256: Digest::of(&content),
+            bytes: content.len() as u64,
+        };
+        self.sources.push(header.clone());
+        let source = Source {
+            header: header.clone(),
+            content,
+        };
+        let over = matches!(self.phase, Phase::Settled | Phase::Ended);
+        match (kind, over) {
+            (SourceKind::Late, _) | (_, true) => self.out.push(Command::RecordLateSource(source)),
+            (_, false) => self.out.push(Command::RecordSource(source)),
+        }
+        // `operation.settled` is the last event (G10).
+        if !over {
+            let at = match &header.place {
+                Some(place) => at(place),
+                None => At {
+                    execution: self.executions[0].id.clone(),
+                    step: None,
+                    lap: None,
+                },
+            };
+            self.publish(PublicEvent::SourceRecorded {
+                at,
+                source: header.id.clone(),
+                bytes: header.bytes,
+            });
+        }
+        header
+    }
+
+    /// Keeps what arrived after nobody waited for it any more.
+    fn record_late(&mut self, label: &str, content: impl Into<Bytes>) {
+        let content = content.into();
+        if !content.is_empty() {
+            self.record(SourceKind::Late, None, None, label, content);
+        }
+    }
+
+    fn acknowledged(&mut self, source: SourceId, receipt: Receipt) {
+        // Receipts are immutable: the first one stays (V29).
+        if self.receipts.contains_key(&source) || !self.sources.iter().any(|held| held.id == source)
+        {
+            return;
+        }
+        self.receipts.insert(source.clone(), receipt.clone());
+        if !matches!(self.phase, Phase::Settled | Phase::Ended) {
+            self.publish(PublicEvent::SourceAcknowledged { source, receipt });
+        }
+    }
+
+    /// Sources without a receipt among these.
+    fn unacknowledged(&self, sources: &[SourceId]) -> BTreeSet<SourceId> {
+        sources
+            .iter()
+            .filter(|source| !self.receipts.contains_key(*source))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Where an event of a step belongs.
+fn at(place: &Place) -> At {
+    At {
+        execution: place.execution.clone(),
+        step: Some(place.step.clone()),
+        lap: Some(place.lap),
     }
 }

@@ -1,0 +1,398 @@
+//! A tool call's way: permission, dispatch, reply (M6, V11, V15, V17).
+//!
+//! Three owners make calls: a model's turn, a tool step, and a pre or post step. The way is the same;
+//! what an outcome means is each owner's.
+
+use serde_json::{Value, json};
+
+use crate::engine::capability::SideEffects;
+use crate::engine::evidence::Place;
+use crate::engine::id::{Lap, RequestId};
+use crate::engine::operation::event::Command;
+use crate::engine::operation::outcome::{Failure, Uncertainty};
+use crate::engine::operation::published::{At, CalledOutcome, PublicEvent};
+use crate::engine::operation::state::{Author, Call, CallAt, StepRef, StepState, ToolRun, TurnAt};
+use crate::engine::operation::{Operation, Owner, Phase};
+use crate::engine::ports::{Permission, ToolOutcome};
+
+/// What a step of a call's way came to.
+pub(super) enum Progress {
+    /// The next event brings it on.
+    Waits,
+    /// It is over.
+    Over(CallEnd),
+}
+
+/// How a call ended.
+pub(super) enum CallEnd {
+    /// The tool, or the machine for memory, replied.
+    Replied(ToolOutcome),
+    /// It was not allowed.
+    Denied(String),
+}
+
+impl Operation {
+    /// Brings a call on as far as possible: to the host, to a person, to the tool.
+    pub(super) fn advance_call(
+        &mut self,
+        owner: Owner,
+        place: &Place,
+        call: &mut Call,
+    ) -> Progress {
+        match &call.at {
+            CallAt::Ask => {
+                if let Some(outcome) = self.memory.answer(&call.tool, &call.args) {
+                    self.usage.tool_calls += 1;
+                    return Progress::Over(CallEnd::Replied(outcome));
+                }
+                if self.is_halted() {
+                    return Progress::Waits;
+                }
+                let request = self.request(owner);
+                call.at = CallAt::Asking(request);
+                self.out.push(Command::AskPermission {
+                    request,
+                    place: place.clone(),
+                    tool: call.tool.clone(),
+                    args: call.args.clone(),
+                });
+                Progress::Waits
+            }
+            CallAt::Ready => {
+                if self.is_halted() {
+                    return Progress::Waits;
+                }
+                if let Some(tool) = self.plan.tools.get(&call.tool) {
+                    self.effects.dispatched(tool, place);
+                }
+                self.usage.tool_calls += 1;
+                let request = self.request(owner);
+                call.at = CallAt::InFlight(request);
+                self.out.push(Command::CallTool {
+                    request,
+                    place: place.clone(),
+                    tool: call.tool.clone(),
+                    args: call.args.clone(),
+                    timeout_ms: call.timeout_ms,
+                });
+                Progress::Waits
+            }
+            CallAt::Delivery { delivered, .. } => match delivered {
+                Some(outcome) if self.paused.is_none() => {
+                    Progress::Over(CallEnd::Replied((**outcome).clone()))
+                }
+                Some(_) | None => Progress::Waits,
+            },
+            CallAt::Asking(_) | CallAt::Permission { .. } | CallAt::InFlight(_) => Progress::Waits,
+        }
+    }
+
+    pub(super) fn permission_decided(&mut self, request: RequestId, permission: Permission) {
+        match self.in_flight.remove(&request) {
+            Some(Owner::Step(at)) => self.with_step_call(at, request, |_, call| {
+                call.at = match permission {
+                    Permission::Allow => CallAt::Ready,
+                    Permission::Ask { reason } => CallAt::Permission { reason },
+                    Permission::Deny { reason } => return Some(CallEnd::Denied(reason)),
+                };
+                None
+            }),
+            Some(Owner::Series) => self.series_permission(permission),
+            Some(Owner::Final | Owner::Receipts) | None => {}
+        }
+        self.settle_if_quiet();
+    }
+
+    pub(super) fn tool_replied(&mut self, request: RequestId, outcome: ToolOutcome) {
+        match self.in_flight.remove(&request) {
+            Some(Owner::Step(at)) => {
+                if matches!(
+                    self.state_of(at),
+                    StepState::Stopping(_) | StepState::Stopped
+                ) {
+                    self.record_late("tool result", late_outcome(&outcome));
+                }
+                self.with_step_call(at, request, |operation, call| {
+                    operation.note_settled(&call.tool, &outcome);
+                    match outcome {
+                        ToolOutcome::Pending { delivery } => {
+                            operation
+                                .deliveries
+                                .insert(delivery.clone(), Owner::Step(at));
+                            call.at = CallAt::Delivery {
+                                delivery,
+                                delivered: None,
+                            };
+                            operation.publish_called(at, &call.tool, CalledOutcome::Pending);
+                            None
+                        }
+                        outcome => Some(CallEnd::Replied(outcome)),
+                    }
+                });
+            }
+            Some(Owner::Series) => self.series_replied(outcome),
+            Some(Owner::Final | Owner::Receipts) | None => {
+                self.record_late("tool result", late_outcome(&outcome));
+            }
+        }
+        self.settle_if_quiet();
+    }
+
+    /// A delivery comes once; a second, late or unknown one is a late source (V11).
+    pub(super) fn tool_delivered(&mut self, delivery: &str, outcome: ToolOutcome) {
+        let at = match self.deliveries.remove(delivery) {
+            Some(Owner::Step(at)) => at,
+            Some(Owner::Series) => return self.series_delivered(outcome),
+            Some(Owner::Final | Owner::Receipts) | None => {
+                return self.record_late("delivery", late_outcome(&outcome));
+            }
+        };
+        let state = self.take_state(at);
+        let state = match state {
+            StepState::Turn(mut turn) => {
+                if let TurnAt::Call(_, call) = &mut turn.at {
+                    deliver(call, outcome);
+                }
+                StepState::Turn(turn)
+            }
+            StepState::ToolRun(mut run) => {
+                deliver(&mut run.call, outcome);
+                StepState::ToolRun(run)
+            }
+            other => {
+                self.record_late("delivery", late_outcome(&outcome));
+                other
+            }
+        };
+        self.set_state(at, state);
+        self.wake(at);
+    }
+
+    fn note_settled(&mut self, tool: &str, outcome: &ToolOutcome) {
+        let settled = match outcome {
+            ToolOutcome::Done(_) | ToolOutcome::OutputLimit(_) => true,
+            ToolOutcome::Failed { .. }
+            | ToolOutcome::Pending { .. }
+            | ToolOutcome::TimedOut
+            | ToolOutcome::Unknown { .. } => false,
+        };
+        if let (true, Some(tool)) = (settled, self.plan.tools.get(tool)) {
+            self.effects.settled(tool);
+        }
+    }
+
+    /// Lets a reply act on the call that a step is waiting with.
+    fn with_step_call(
+        &mut self,
+        at: StepRef,
+        request: RequestId,
+        act: impl FnOnce(&mut Self, &mut Call) -> Option<CallEnd>,
+    ) {
+        match self.take_state(at) {
+            StepState::Turn(mut turn) => {
+                let end = match &mut turn.at {
+                    TurnAt::Call(_, call) => act(self, call),
+                    TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
+                };
+                match end {
+                    Some(end) => self.turn_call_over(at, turn, end),
+                    None => {
+                        self.set_state(at, StepState::Turn(turn));
+                        self.limit_follows_wait(at);
+                        self.wake(at);
+                    }
+                }
+            }
+            StepState::ToolRun(mut run) => match act(self, &mut run.call) {
+                Some(end) => self.tool_run_over(at, *run, end),
+                None => {
+                    self.set_state(at, StepState::ToolRun(run));
+                    self.wake(at);
+                }
+            },
+            StepState::Stopping(stopping) if stopping == request => {
+                self.set_state(at, StepState::Stopping(stopping));
+                self.stopped(at);
+            }
+            other => self.set_state(at, other),
+        }
+    }
+
+    /// A step's time limit stands still while it waits for a person or a delivery.
+    pub(super) fn limit_follows_wait(&mut self, at: StepRef) {
+        match self.state_of(at).held() {
+            Some(_) => self.hold_limit(at),
+            None => self.run_limit(at),
+        }
+    }
+
+    pub(super) fn advance_tool_run(&mut self, at: StepRef) {
+        let place = self.place(at);
+        let state = self.take_state(at);
+        let StepState::ToolRun(mut run) = state else {
+            return self.set_state(at, state);
+        };
+        match self.advance_call(Owner::Step(at), &place, &mut run.call) {
+            Progress::Waits => self.set_state(at, StepState::ToolRun(run)),
+            Progress::Over(end) => self.tool_run_over(at, *run, end),
+        }
+    }
+
+    /// What an outcome means for a tool step (G3, V15). Its state has been taken.
+    pub(super) fn tool_run_over(&mut self, at: StepRef, run: ToolRun, end: CallEnd) {
+        let ToolRun { call, mut record } = run;
+        let may_have_acted = self.side_effects(&call.tool).any();
+        let (outcome, result, text) = end.read();
+        // For a tool step `success: false` is a failure, with or without `error` (V15).
+        let (outcome, text) = match (outcome, failed_by_itself(&result)) {
+            (CalledOutcome::Ok, Some(text)) => (CalledOutcome::Failed, text),
+            (outcome, _) => (outcome, text),
+        };
+        self.publish_called(at, &call.tool, outcome);
+        self.keep_result(
+            at,
+            &mut record,
+            (&call.tool, &call.args),
+            outcome,
+            result.clone(),
+        );
+        let tool = call.tool.clone();
+        let failed = |text: String| Failure::ToolFailed {
+            tool: tool.clone(),
+            text,
+        };
+        match outcome {
+            CalledOutcome::Ok => {
+                self.claim_tool_result(at, result, Author::Host, String::new(), record);
+            }
+            CalledOutcome::Failed | CalledOutcome::Denied | CalledOutcome::Pending => {
+                self.fail_step(at, failed(text));
+            }
+            CalledOutcome::Timeout if may_have_acted => {
+                self.make_uncertain(at, Uncertainty::Timeout, text, record);
+            }
+            CalledOutcome::OutputLimit | CalledOutcome::Unknown if may_have_acted => {
+                self.make_uncertain(at, Uncertainty::EffectUnknown, text, record);
+            }
+            CalledOutcome::Timeout | CalledOutcome::OutputLimit | CalledOutcome::Unknown => {
+                self.fail_step(at, failed(text));
+            }
+        }
+    }
+
+    pub(super) fn side_effects(&self, tool: &str) -> SideEffects {
+        match self.plan.tools.get(tool) {
+            Some(tool) => tool.side_effects(),
+            None => SideEffects::Unknown,
+        }
+    }
+
+    pub(super) fn publish_called(&mut self, at: StepRef, tool: &str, outcome: CalledOutcome) {
+        let at = self.at(at);
+        self.publish(PublicEvent::ToolCalled {
+            at,
+            tool: tool.to_owned(),
+            outcome,
+        });
+    }
+
+    /// Where a pre or post step's events belong (C3).
+    pub(super) fn series_place(&self, name: &str) -> Place {
+        Place {
+            execution: self.executions[0].id.clone(),
+            step: name.to_owned(),
+            lap: Lap(1),
+        }
+    }
+
+    pub(super) fn publish_series_called(&mut self, name: &str, tool: &str, outcome: CalledOutcome) {
+        let at: At = crate::engine::operation::at(&self.series_place(name));
+        self.publish(PublicEvent::ToolCalled {
+            at,
+            tool: tool.to_owned(),
+            outcome,
+        });
+    }
+
+    /// Whether the operation still takes what comes as it was meant.
+    pub(super) fn is_over_or_settling(&self) -> bool {
+        match self.phase {
+            Phase::Settling(_) | Phase::Settled | Phase::Ended => true,
+            Phase::New
+            | Phase::Leasing
+            | Phase::Before(_)
+            | Phase::Graph
+            | Phase::After(..)
+            | Phase::Final(_) => false,
+        }
+    }
+}
+
+pub(super) fn deliver(call: &mut Call, outcome: ToolOutcome) {
+    if let CallAt::Delivery { delivered, .. } = &mut call.at {
+        *delivered = Some(Box::new(outcome));
+    }
+}
+
+impl CallEnd {
+    /// The word, the result that is kept, and the text for people and models.
+    pub(super) fn read(self) -> (CalledOutcome, Value, String) {
+        match self {
+            Self::Denied(reason) => (
+                CalledOutcome::Denied,
+                json!({ "denied": reason }),
+                format!("not allowed: {reason}"),
+            ),
+            Self::Replied(outcome) => match outcome {
+                ToolOutcome::Done(value) => (CalledOutcome::Ok, value, String::new()),
+                ToolOutcome::Failed { reason } => {
+                    (CalledOutcome::Failed, json!({ "error": reason }), reason)
+                }
+                ToolOutcome::Pending { delivery } => (
+                    CalledOutcome::Pending,
+                    json!({ "pending": delivery }),
+                    "pending".into(),
+                ),
+                ToolOutcome::TimedOut => (
+                    CalledOutcome::Timeout,
+                    json!({ "error": "timeout" }),
+                    "it gave no result within its time limit".into(),
+                ),
+                ToolOutcome::OutputLimit(value) => (
+                    CalledOutcome::OutputLimit,
+                    value,
+                    "it wrote more than is kept and was ended".into(),
+                ),
+                ToolOutcome::Unknown { reason } => {
+                    (CalledOutcome::Unknown, json!({ "error": reason }), reason)
+                }
+            },
+        }
+    }
+}
+
+/// The text of a result that says `success: false`, if it does (V15).
+pub(super) fn failed_by_itself(result: &Value) -> Option<String> {
+    if result.get("success") != Some(&Value::Bool(false)) {
+        return None;
+    }
+    Some(match result.get("error") {
+        Some(Value::String(error)) => error.clone(),
+        Some(error) => error.to_string(),
+        None => match result.get("exit") {
+            Some(exit) => format!("it ended with exit code {exit}"),
+            None => "it says `success: false`".into(),
+        },
+    })
+}
+
+pub(super) fn late_outcome(outcome: &ToolOutcome) -> String {
+    match outcome {
+        ToolOutcome::Done(value) | ToolOutcome::OutputLimit(value) => value.to_string(),
+        ToolOutcome::Failed { reason } | ToolOutcome::Unknown { reason } => {
+            json!({ "error": reason }).to_string()
+        }
+        ToolOutcome::Pending { delivery } => json!({ "pending": delivery }).to_string(),
+        ToolOutcome::TimedOut => json!({ "error": "timeout" }).to_string(),
+    }
+}

@@ -1,0 +1,311 @@
+//! Failure, cancellation, close and settlement (G10, V23, V24, V30, V31).
+//!
+//! The first ending that is decided stays: no later event changes it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::engine::id::RequestId;
+use crate::engine::limits;
+use crate::engine::operation::event::{Command, Timer};
+use crate::engine::operation::outcome::{Failure, Fulfillment, Outcome, Status, Uncertainty};
+use crate::engine::operation::published::PublicEvent;
+use crate::engine::operation::state::{Series, StepRef, StepState};
+use crate::engine::operation::{Operation, Phase};
+use crate::engine::routine::definition::{PostStepsTrigger, StepKind};
+
+/// How the operation ends, once that is decided.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Ending {
+    Succeeded,
+    Failed {
+        failure: Failure,
+        step: Option<String>,
+    },
+    Cancelled,
+    /// Without an outcome (V30).
+    Closed,
+}
+
+impl Operation {
+    /// Decides the ending: what is in flight is asked to stop, nothing new starts.
+    pub(super) fn end(&mut self, ending: Ending) {
+        match self.phase {
+            Phase::Settling(_) | Phase::Settled | Phase::Ended => return,
+            // The graph's failure stands; its post steps only end early.
+            Phase::After(_, Some(_)) if matches!(ending, Ending::Failed { .. }) => return,
+            Phase::New
+            | Phase::Leasing
+            | Phase::Before(_)
+            | Phase::Graph
+            | Phase::After(..)
+            | Phase::Final(_) => {}
+        }
+        if self.paused.take().is_some() {
+            self.out.push(Command::RevokeContinuation);
+        }
+        if self.deadline.take().is_some() {
+            self.out.push(Command::ClearTimer(Timer::Deadline));
+        }
+        let post_steps = self.post_steps_after(&ending);
+        self.stop_everything();
+        match (post_steps, self.in_flight.is_empty()) {
+            (_, false) => {
+                self.out.push(Command::SetTimer {
+                    timer: Timer::Grace,
+                    after_ms: limits::GRACE_MS,
+                });
+                self.phase = Phase::Settling(ending);
+                self.run_post_steps_later = post_steps;
+            }
+            (true, true) => self.phase = Phase::After(Series::new(), Some(ending)),
+            (false, true) => self.settle(ending),
+        }
+    }
+
+    /// Whether the post steps run before this ending settles (V23).
+    fn post_steps_after(&self, ending: &Ending) -> bool {
+        let body = &self.plan.definition.body;
+        let begun = match self.phase {
+            // Once is enough.
+            Phase::After(..) | Phase::Final(_) => true,
+            Phase::New
+            | Phase::Leasing
+            | Phase::Before(_)
+            | Phase::Graph
+            | Phase::Settling(_)
+            | Phase::Settled
+            | Phase::Ended => false,
+        };
+        let always =
+            body.post_steps_trigger == PostStepsTrigger::Always && !body.post_steps.is_empty();
+        match ending {
+            // What can't be accounted for isn't done.
+            Ending::Failed {
+                failure: Failure::StorageFailed { .. },
+                ..
+            } => false,
+            Ending::Failed { .. } => always && !begun,
+            Ending::Succeeded | Ending::Cancelled | Ending::Closed => false,
+        }
+    }
+
+    fn stop_everything(&mut self) {
+        let requests: Vec<RequestId> = self.in_flight.keys().copied().collect();
+        for request in requests {
+            self.out.push(Command::StopRequest { request });
+        }
+        for execution in 0..self.executions.len() {
+            let steps: Vec<_> = self.executions[execution].graph.steps().collect();
+            for step in steps {
+                let at = StepRef { execution, step };
+                if self.state_of(at).is_live() {
+                    self.clear_limit(at);
+                    self.set_state(at, StepState::Stopped);
+                }
+            }
+        }
+        self.agents.clear();
+        self.agenda.clear();
+        self.deliveries.clear();
+    }
+
+    /// What was in flight has ended, or the grace has: goes on to settle.
+    pub(super) fn settle_if_quiet(&mut self) {
+        if self.in_flight.is_empty() {
+            self.stop_waiting();
+        }
+    }
+
+    fn stop_waiting(&mut self) {
+        match std::mem::replace(&mut self.phase, Phase::Settled) {
+            Phase::Settling(ending) => {
+                self.out.push(Command::ClearTimer(Timer::Grace));
+                if std::mem::take(&mut self.run_post_steps_later) {
+                    self.phase = Phase::After(Series::new(), Some(ending));
+                } else {
+                    self.settle(ending);
+                }
+            }
+            other => self.phase = other,
+        }
+    }
+
+    /// The last thing that happens to an operation.
+    pub(super) fn settle(&mut self, ending: Ending) {
+        let (status, reason, detail, step) = match ending {
+            Ending::Closed => {
+                self.phase = Phase::Ended;
+                self.out.push(Command::ReleaseLeases);
+                self.out.push(Command::End);
+                return;
+            }
+            Ending::Succeeded => (Status::Succeeded, None, Value::Null, None),
+            Ending::Cancelled => (
+                Status::Cancelled,
+                Some("cancelled".to_owned()),
+                Value::Null,
+                None,
+            ),
+            Ending::Failed { failure, step } => (
+                Status::Failed,
+                Some(failure.code().to_owned()),
+                failure.detail(),
+                step,
+            ),
+        };
+        let (effects, detail) = match status {
+            Status::Succeeded => (None, detail),
+            Status::Failed | Status::Cancelled => (
+                Some(self.effects.class()),
+                with_required(detail, self.effects.required()),
+            ),
+        };
+        let outcome = Outcome {
+            status,
+            reason,
+            detail,
+            step,
+            outputs: self.outputs(),
+            // Nobody decided: records of verification attempts come first (L1).
+            fulfillment: Fulfillment::NotFulfilled,
+            effects,
+            usage: self.usage,
+        };
+        self.phase = Phase::Settled;
+        self.outcome = Some(outcome.clone());
+        self.publish(PublicEvent::settled(outcome.clone()));
+        self.out.push(Command::ReleaseLeases);
+        self.out.push(Command::Settle(Box::new(outcome)));
+    }
+
+    /// Output by reached terminal.
+    fn outputs(&self) -> BTreeMap<String, Value> {
+        let root = &self.executions[0];
+        root.graph
+            .steps()
+            .filter_map(
+                |step| match (&root.graph.step(step).kind, &root.steps[step.at()].state) {
+                    (
+                        StepKind::Terminal { .. } | StepKind::TerminalFail { .. },
+                        StepState::Settled(settled),
+                    ) => Some((
+                        root.graph.step(step).slug.clone(),
+                        settled.claim.output.clone(),
+                    )),
+                    _ => None,
+                },
+            )
+            .collect()
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.interrupt(Ending::Cancelled);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.interrupt(Ending::Closed);
+    }
+
+    /// Ends the operation from outside. Post steps of a failed graph end early; its failure stands.
+    fn interrupt(&mut self, ending: Ending) {
+        match std::mem::replace(&mut self.phase, Phase::Settled) {
+            Phase::After(_, Some(failed)) => {
+                self.phase = Phase::Settling(failed);
+                self.run_post_steps_later = false;
+                self.stop_everything();
+                match self.in_flight.is_empty() {
+                    true => self.stop_waiting(),
+                    false => self.out.push(Command::SetTimer {
+                        timer: Timer::Grace,
+                        after_ms: limits::GRACE_MS,
+                    }),
+                }
+            }
+            other => {
+                self.phase = other;
+                self.end(ending);
+            }
+        }
+    }
+
+    pub(super) fn storage_failed(&mut self, text: String) {
+        self.end(Ending::Failed {
+            failure: Failure::StorageFailed { text },
+            step: None,
+        });
+    }
+
+    pub(super) fn fail_in_series(&mut self, failure: Failure, step: String) {
+        self.end(Ending::Failed {
+            failure,
+            step: Some(step),
+        });
+    }
+
+    pub(super) fn timer_fired(&mut self, timer: &Timer) {
+        match timer {
+            Timer::Deadline => self.fail(Failure::Deadline, None),
+            Timer::Grace => {
+                if matches!(self.phase, Phase::Settling(_)) {
+                    // What comes from now on is late and changes nothing.
+                    self.in_flight.clear();
+                    self.stop_waiting();
+                }
+            }
+            Timer::Step {
+                execution,
+                step,
+                lap,
+            } => {
+                let found = self
+                    .executions
+                    .iter()
+                    .position(|held| held.id == *execution);
+                let Some((index, graph)) =
+                    found.map(|index| (index, self.executions[index].graph.clone()))
+                else {
+                    return;
+                };
+                if let Some(step) = graph.find(step)
+                    && self.executions[index].steps[step.at()].lap == *lap
+                {
+                    self.step_timed_out(StepRef {
+                        execution: index,
+                        step,
+                    });
+                }
+            }
+        }
+    }
+
+    /// A model step passed its time limit: nobody can say what came of it (G3).
+    fn step_timed_out(&mut self, at: StepRef) {
+        let request = self.state_of(at).in_flight();
+        match self.take_state(at) {
+            StepState::Turn(turn) => {
+                // Its reply still comes and is a late source: the step has its answer, which is none.
+                if let Some(request) = request {
+                    self.out.push(Command::StopRequest { request });
+                }
+                let text = "the step passed its time limit";
+                self.make_uncertain(at, Uncertainty::Timeout, text, turn.record);
+            }
+            other => self.set_state(at, other),
+        }
+    }
+}
+
+/// What is now required stands beside whatever else there is to know (L5).
+fn with_required(detail: Value, required: Vec<String>) -> Value {
+    if required.is_empty() {
+        return detail;
+    }
+    let mut detail = match detail {
+        Value::Object(detail) => detail,
+        _ => serde_json::Map::new(),
+    };
+    detail.insert("required".into(), json!(required));
+    Value::Object(detail)
+}

@@ -1,0 +1,129 @@
+//! Routine memory and the `memory_*` tools, which the machine answers itself: conditions read what
+//! they write, so no reply may be reordered around them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::engine::ports::ToolOutcome;
+
+/// The names of the tools that read and write routine memory.
+pub const MEMORY_TOOLS: [&str; 4] = ["memory_set", "memory_get", "memory_list", "memory_delete"];
+
+/// What a routine remembers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Memory(BTreeMap<String, Value>);
+
+impl Memory {
+    pub(super) fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    pub(super) fn set(&mut self, key: &str, value: Value) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    /// Answers a call; `None` where the tool is none of memory's.
+    pub(super) fn answer(&mut self, tool: &str, args: &Value) -> Option<ToolOutcome> {
+        let known: &[&str] = match tool {
+            "memory_set" => &["key", "value"],
+            "memory_get" | "memory_delete" => &["key"],
+            "memory_list" => &[],
+            _ => return None,
+        };
+        Some(match self.checked(tool, known, args) {
+            Ok(result) => ToolOutcome::Done(result),
+            Err(reason) => ToolOutcome::Failed { reason },
+        })
+    }
+
+    fn checked(&mut self, tool: &str, known: &[&str], args: &Value) -> Result<Value, String> {
+        let args = args
+            .as_object()
+            .ok_or("the arguments must be a JSON object")?;
+        if let Some(unknown) = args.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(format!("`{tool}` has no argument `{unknown}`"));
+        }
+        let key = match args.get("key") {
+            Some(Value::String(key)) if !key.is_empty() => key.as_str(),
+            Some(_) => return Err("`key` must be non-empty text".into()),
+            None if known.contains(&"key") => return Err("`key` is missing".into()),
+            None => "",
+        };
+        Ok(match tool {
+            "memory_set" => {
+                let value = args.get("value").ok_or("`value` is missing")?;
+                self.set(key, value.clone());
+                json!({ "key": key })
+            }
+            "memory_get" => json!({ "found": self.0.contains_key(key), "value": self.0.get(key) }),
+            "memory_delete" => {
+                let value = self.0.remove(key);
+                json!({ "found": value.is_some(), "value": value })
+            }
+            _ => json!({ "keys": self.0.keys().collect::<Vec<_>>() }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(memory: &mut Memory, tool: &str, args: Value) -> Value {
+        match memory.answer(tool, &args) {
+            Some(ToolOutcome::Done(value)) => value,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_set_is_found_listed_and_deleted() {
+        let mut memory = Memory::default();
+        assert_eq!(
+            done(
+                &mut memory,
+                "memory_set",
+                json!({"key": "k", "value": null})
+            ),
+            json!({"key": "k"})
+        );
+        assert_eq!(
+            done(&mut memory, "memory_get", json!({"key": "k"})),
+            json!({"found": true, "value": null})
+        );
+        assert_eq!(
+            done(&mut memory, "memory_list", json!({})),
+            json!({"keys": ["k"]})
+        );
+        assert_eq!(
+            done(&mut memory, "memory_delete", json!({"key": "k"})),
+            json!({"found": true, "value": null})
+        );
+        assert_eq!(
+            done(&mut memory, "memory_get", json!({"key": "k"})),
+            json!({"found": false, "value": null})
+        );
+    }
+
+    #[test]
+    fn a_wrong_call_fails_and_changes_nothing() {
+        let mut memory = Memory::default();
+        for args in [
+            json!([]),
+            json!({"key": 1, "value": 2}),
+            json!({"key": "k"}),
+            json!({"key": "k", "value": 1, "x": 2}),
+        ] {
+            assert!(matches!(
+                memory.answer("memory_set", &args),
+                Some(ToolOutcome::Failed { .. })
+            ));
+        }
+        assert_eq!(
+            done(&mut memory, "memory_list", json!({})),
+            json!({"keys": []})
+        );
+        assert!(memory.answer("read_file", &json!({})).is_none());
+    }
+}

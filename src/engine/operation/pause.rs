@@ -1,0 +1,803 @@
+//! Rest: what is waited for, what a person may answer, and how a resume takes it up (V5, V5a, V6, V10a).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::engine::id::Generation;
+use crate::engine::operation::call::CallEnd;
+use crate::engine::operation::ending::Ending;
+use crate::engine::operation::event::Command;
+use crate::engine::operation::outcome::{Failure, Verdict};
+use crate::engine::operation::published::{PublicEvent, PublicWait};
+use crate::engine::operation::route;
+use crate::engine::operation::state::{
+    Author, Bodies, Call, CallAt, Claim, LookAt, Looks, StepRef, StepState, TurnAt, Uncertain,
+    WorkRecord,
+};
+use crate::engine::operation::wait::{
+    Accepting, Answer, BadAnswer, Direction, OperatorVerdict, Permit, Question, Wait, WaitKey,
+    WaitKind, WaitPhase, Way,
+};
+use crate::engine::operation::{Admission, Operation, Phase};
+use crate::engine::routine::definition::{
+    CheckKind, EdgeCondition, GateOwner, GateStep, OperatorGate, StepKind,
+};
+use crate::engine::routine::graph::EdgeClass;
+use crate::engine::verify::{Attestation, CheckResult, Decision, Finding, Held};
+
+impl Operation {
+    /// Pauses when nothing is in flight and nothing may start, and hands out one continuation.
+    pub(super) fn pause_if_at_rest(&mut self) {
+        let may_rest = match self.phase {
+            Phase::Before(_) | Phase::Graph | Phase::After(_, None) | Phase::Final(_) => true,
+            Phase::New
+            | Phase::Leasing
+            | Phase::After(_, Some(_))
+            | Phase::Settling(_)
+            | Phase::Settled
+            | Phase::Ended => false,
+        };
+        if !may_rest || self.paused.is_some() || !self.in_flight.is_empty() {
+            return;
+        }
+        let waits = self.waits();
+        let Some(state) = waits.iter().map(|wait| wait.state).max() else {
+            return;
+        };
+        self.paused = Some(state);
+        let worst: Vec<&str> = waits
+            .iter()
+            .filter(|wait| wait.state == state)
+            .map(|wait| wait.reason.as_str())
+            .collect();
+        let reason = worst.join("; ");
+        let waits = waits.iter().map(PublicWait::from).collect();
+        self.publish(PublicEvent::OperationPaused {
+            state,
+            reason,
+            waits,
+        });
+        self.out.push(Command::IssueContinuation(self.generation));
+    }
+
+    /// What it waits for, in file order.
+    pub fn waits(&self) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        match &self.phase {
+            Phase::Before(series) => {
+                waits.extend(self.series_wait(WaitPhase::Pre, series.call.as_ref()))
+            }
+            Phase::After(series, None) => {
+                waits.extend(self.series_wait(WaitPhase::Post, series.call.as_ref()));
+            }
+            Phase::Final(look) => {
+                let key = WaitKey {
+                    execution: self.executions[0].id.clone(),
+                    step: None,
+                    lap: None,
+                    phase: WaitPhase::Final,
+                    check: None,
+                };
+                waits.extend(look_waits(
+                    &key,
+                    &look.at,
+                    &self.plan.definition.body.verify,
+                    |sources| self.unacknowledged(sources).len(),
+                ));
+            }
+            Phase::Graph => {
+                for &at in self.holds.keys() {
+                    self.step_waits(at, &mut waits);
+                }
+            }
+            Phase::New
+            | Phase::Leasing
+            | Phase::After(_, Some(_))
+            | Phase::Settling(_)
+            | Phase::Settled
+            | Phase::Ended => {}
+        }
+        waits
+    }
+
+    fn series_wait(&self, phase: WaitPhase, call: Option<&Call>) -> Option<Wait> {
+        let body = &self.plan.definition.body;
+        let (steps, done) = match phase {
+            WaitPhase::Pre => (&body.pre_steps, &self.pre),
+            WaitPhase::Step | WaitPhase::Gate | WaitPhase::Post | WaitPhase::Final => {
+                (&body.post_steps, &self.post)
+            }
+        };
+        let place = self.series_place(&steps.get(done.len())?.name);
+        let key = WaitKey {
+            execution: place.execution,
+            step: Some(place.step),
+            lap: Some(place.lap),
+            phase,
+            check: None,
+        };
+        call_wait(key, call?)
+    }
+
+    fn step_waits(&self, at: StepRef, waits: &mut Vec<Wait>) {
+        let graph = &self.executions[at.execution].graph;
+        let step = graph.step(at.step);
+        let place = self.place(at);
+        let owner_phase = match step.kind {
+            StepKind::Gate(_) => WaitPhase::Gate,
+            StepKind::Agent(_)
+            | StepKind::Council(_)
+            | StepKind::Tool(_)
+            | StepKind::Map(_)
+            | StepKind::Fold(_)
+            | StepKind::Until(_)
+            | StepKind::Terminal { .. }
+            | StepKind::TerminalFail { .. } => WaitPhase::Step,
+        };
+        let key = |phase| WaitKey {
+            execution: place.execution.clone(),
+            step: Some(place.step.clone()),
+            lap: Some(place.lap),
+            phase,
+            check: None,
+        };
+        let open = |sources: &[_]| self.unacknowledged(sources).len();
+        match self.state_of(at) {
+            StepState::Turn(turn) => {
+                if let TurnAt::Call(_, call) = &turn.at {
+                    waits.extend(call_wait(key(owner_phase), call));
+                }
+            }
+            StepState::ToolRun(run) => waits.extend(call_wait(key(owner_phase), &run.call)),
+            StepState::GateChecks(gate) => {
+                if let StepKind::Gate(GateStep {
+                    owner: GateOwner::Checks(checks),
+                }) = &step.kind
+                {
+                    waits.extend(look_waits(&key(WaitPhase::Gate), &gate.at, checks, open));
+                }
+            }
+            StepState::Claimed(claimed) => {
+                waits.extend(look_waits(
+                    &key(WaitPhase::Step),
+                    &claimed.at,
+                    &step.verify,
+                    open,
+                ));
+            }
+            StepState::OperatorGate => waits.push(self.operator_wait(at, key(WaitPhase::Gate))),
+            StepState::Uncertain(uncertain) => {
+                waits.push(self.uncertain_wait(at, key(owner_phase), uncertain));
+            }
+            StepState::Idle
+            | StepState::Ready
+            | StepState::Settled(_)
+            | StepState::Skipped
+            | StepState::Stopping(_)
+            | StepState::Stopped => {}
+        }
+    }
+
+    fn operator_wait(&self, at: StepRef, key: WaitKey) -> Wait {
+        let step = self.executions[at.execution].graph.step(at.step);
+        let empty = OperatorGate::default();
+        let gate = match &step.kind {
+            StepKind::Gate(GateStep {
+                owner: GateOwner::Operator(gate),
+            }) => gate,
+            _ => &empty,
+        };
+        let scope = self.scope(at);
+        // A name without value is shown as its author wrote it: a person can still decide.
+        let text = |template: &crate::engine::routine::template::Template| {
+            template
+                .expand(&scope)
+                .unwrap_or_else(|_| template.to_string())
+        };
+        let instructions = gate.instructions.as_ref().map(text);
+        let reason = instructions
+            .clone()
+            .unwrap_or_else(|| format!("{} needs a person's verdict", step.name));
+        Wait {
+            key,
+            kind: WaitKind::OperatorGate,
+            state: Held::Waiting,
+            reason,
+            poll_ms: None,
+            question: Question::OperatorGate {
+                instructions,
+                criteria: gate.criteria.iter().map(text).collect(),
+                inputs: self.incoming(at),
+                ways: self.ways(at),
+            },
+        }
+    }
+
+    fn uncertain_wait(&self, at: StepRef, key: WaitKey, uncertain: &Uncertain) -> Wait {
+        let step = self.executions[at.execution].graph.step(at.step);
+        let needs = match step.kind {
+            StepKind::Tool(_) => Accepting::Result,
+            StepKind::Agent(_)
+            | StepKind::Gate(_)
+            | StepKind::Council(_)
+            | StepKind::Map(_)
+            | StepKind::Fold(_)
+            | StepKind::Until(_)
+            | StepKind::Terminal { .. }
+            | StepKind::TerminalFail { .. } => Accepting::Verdict,
+        };
+        Wait {
+            key,
+            kind: WaitKind::Uncertain,
+            state: Held::Uncertain,
+            reason: uncertain.text.clone(),
+            poll_ms: None,
+            question: Question::Uncertain {
+                code: uncertain.why.code().to_owned(),
+                needs,
+                ways: self.ways(at),
+            },
+        }
+    }
+
+    fn ways(&self, at: StepRef) -> Vec<Way> {
+        let graph = &self.executions[at.execution].graph;
+        graph
+            .outgoing(at.step)
+            .iter()
+            .map(|&edge| {
+                let text = graph.edge_text(edge);
+                Way {
+                    target: text.to.clone(),
+                    verdict: match graph.edge(edge).condition {
+                        EdgeCondition::Always | EdgeCondition::OnPass => Verdict::Pass,
+                        EdgeCondition::OnFail => Verdict::Fail,
+                    },
+                    direction: match graph.edge(edge).class {
+                        EdgeClass::Forward => Direction::Onward,
+                        EdgeClass::Retry(_) => Direction::Back,
+                    },
+                    purpose: text.purpose.clone(),
+                    handoff_instructions: text.handoff_instructions.clone(),
+                    handoff_schema: text.handoff_schema.clone(),
+                }
+            })
+            .collect()
+    }
+
+    /// Says whether answers would be admitted, without changing anything.
+    ///
+    /// # Errors
+    /// The first answer that doesn't fit its wait.
+    pub fn check_answers(
+        &self,
+        answers: &[(WaitKey, Answer)],
+        admission: Admission,
+    ) -> Result<(), BadAnswer> {
+        let waits = self.waits();
+        for (key, answer) in answers {
+            let Some(wait) = waits.iter().find(|wait| wait.key == *key) else {
+                return Err(BadAnswer::NoSuchWait(
+                    key.step.clone().unwrap_or_else(|| "the end".into()),
+                ));
+            };
+            if answer.reconciles() && admission == Admission::Resume {
+                return Err(BadAnswer::NeedsReconcile);
+            }
+            match (answer, &wait.question) {
+                (Answer::Attest { .. }, Question::Manual { .. })
+                | (Answer::Permit(_), Question::Permission { .. }) => {}
+                (Answer::Decide(verdict), Question::OperatorGate { .. }) => {
+                    self.check_verdict(key, verdict)?;
+                }
+                (Answer::Accept(verdict), Question::Uncertain { needs, .. }) => match needs {
+                    Accepting::Nothing => return Err(BadAnswer::WrongKind(wait.kind.label())),
+                    Accepting::Verdict => self.check_verdict(key, verdict)?,
+                    Accepting::Result => {
+                        if verdict.reasoning.trim().is_empty() {
+                            return Err(BadAnswer::NoReasoning);
+                        }
+                        self.check_result(key, verdict)?;
+                    }
+                },
+                (Answer::Fail { reasoning }, _) if wait.state == Held::Uncertain => {
+                    if reasoning.trim().is_empty() {
+                        return Err(BadAnswer::NoReasoning);
+                    }
+                }
+                (
+                    Answer::Attest { .. }
+                    | Answer::Permit(_)
+                    | Answer::Decide(_)
+                    | Answer::Accept(_)
+                    | Answer::Fail { .. },
+                    _,
+                ) => return Err(BadAnswer::WrongKind(wait.kind.label())),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_verdict(&self, key: &WaitKey, verdict: &OperatorVerdict) -> Result<(), BadAnswer> {
+        if verdict.reasoning.trim().is_empty() {
+            return Err(BadAnswer::NoReasoning);
+        }
+        match self.find(key) {
+            Some(at) => self.operator_handoffs(at, verdict).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    fn check_result(&self, key: &WaitKey, verdict: &OperatorVerdict) -> Result<(), BadAnswer> {
+        let Some(at) = self.find(key) else {
+            return Ok(());
+        };
+        match self.host_handoffs(at, Verdict::Pass, &json!({ "result": verdict.output })) {
+            Ok(_) => Ok(()),
+            Err(Failure::HandoffMismatch { edge, text }) => Err(BadAnswer::Handoff {
+                target: edge,
+                problem: text,
+            }),
+            Err(other) => Err(BadAnswer::Handoff {
+                target: key_name(key),
+                problem: other.code().into(),
+            }),
+        }
+    }
+
+    /// The handoffs that a person's verdict activates: required where the edge has a schema, else
+    /// made from the verdict (G5).
+    fn operator_handoffs(
+        &self,
+        at: StepRef,
+        given: &OperatorVerdict,
+    ) -> Result<BTreeMap<crate::engine::routine::graph::EdgeIndex, Value>, BadAnswer> {
+        let graph = &self.executions[at.execution].graph;
+        let leading: Vec<_> = route::activated(graph, at.step, given.verdict)
+            .into_iter()
+            .filter(|&edge| match (&graph.edge(edge).class, given.direction) {
+                (EdgeClass::Forward, Some(Direction::Back)) => false,
+                (EdgeClass::Retry(_), Some(Direction::Onward)) => false,
+                (EdgeClass::Forward | EdgeClass::Retry(_), _) => true,
+            })
+            .collect();
+        let directions: Vec<_> = leading
+            .iter()
+            .map(|&edge| matches!(graph.edge(edge).class, EdgeClass::Forward))
+            .collect();
+        // With edges of both kinds the person has to say which (G6).
+        if directions.contains(&true) && directions.contains(&false) {
+            return Err(BadAnswer::NoWay);
+        }
+        if leading.is_empty() && given.direction.is_some() {
+            return Err(BadAnswer::NoWay);
+        }
+        for target in given.handoffs.keys() {
+            if !leading
+                .iter()
+                .any(|&edge| graph.edge_text(edge).to == *target)
+            {
+                let problem = "this verdict does not lead there".to_owned();
+                return Err(BadAnswer::Handoff {
+                    target: target.clone(),
+                    problem,
+                });
+            }
+        }
+        let from_verdict =
+            json!({ "verdict": given.verdict.label(), "reasoning": given.reasoning });
+        leading
+            .into_iter()
+            .map(|edge| {
+                let target = graph.edge_text(edge).to.clone();
+                let rule = &graph.edge(edge).handoff;
+                let handoff = match given.handoffs.get(&target) {
+                    Some(handoff) => handoff.clone(),
+                    None if rule.has_schema() => {
+                        return Err(BadAnswer::Handoff {
+                            target,
+                            problem: "it is required".into(),
+                        });
+                    }
+                    None => from_verdict.clone(),
+                };
+                match rule.check(&handoff) {
+                    Ok(()) => Ok((edge, handoff)),
+                    Err(mismatch) => Err(BadAnswer::Handoff {
+                        target,
+                        problem: mismatch.to_string(),
+                    }),
+                }
+            })
+            .collect()
+    }
+
+    fn find(&self, key: &WaitKey) -> Option<StepRef> {
+        let execution = self
+            .executions
+            .iter()
+            .position(|held| held.id == key.execution)?;
+        let step = self.executions[execution]
+            .graph
+            .find(key.step.as_deref()?)?;
+        Some(StepRef { execution, step })
+    }
+
+    /// Takes up every wait again, with the answers that were given (V5a, V6).
+    pub(super) fn resumed(&mut self, generation: Generation, answers: Vec<(WaitKey, Answer)>) {
+        self.paused = None;
+        self.generation = generation;
+        self.publish(PublicEvent::OperationResumed { generation });
+        for (key, answer) in answers {
+            self.answer(&key, answer);
+            if self.is_over_or_settling() {
+                return;
+            }
+        }
+        if let Phase::Final(look) = &mut self.phase {
+            take_up(&mut look.at, &mut look.bodies);
+        }
+        if let Phase::Before(series) | Phase::After(series, None) = &mut self.phase
+            && let Some(call) = &mut series.call
+        {
+            ask_again(call);
+        }
+        let held: Vec<StepRef> = self.holds.keys().copied().collect();
+        for at in held {
+            self.take_up_step(at);
+        }
+    }
+
+    /// Judgements are looked at again, admissions asked again (V6).
+    fn take_up_step(&mut self, at: StepRef) {
+        let state = match self.take_state(at) {
+            StepState::Turn(mut turn) => {
+                if let TurnAt::Call(_, call) = &mut turn.at {
+                    ask_again(call);
+                }
+                StepState::Turn(turn)
+            }
+            StepState::ToolRun(mut run) => {
+                ask_again(&mut run.call);
+                StepState::ToolRun(run)
+            }
+            StepState::GateChecks(mut gate) => {
+                match &gate.at {
+                    LookAt::Held(_) => gate.at = LookAt::Ask,
+                    LookAt::Ask | LookAt::Asking(_) | LookAt::Oversized { .. } => {}
+                }
+                StepState::GateChecks(gate)
+            }
+            StepState::Claimed(mut claimed) => {
+                let acknowledged = match &claimed.at {
+                    LookAt::Oversized { sources, .. } => self.unacknowledged(sources).is_empty(),
+                    LookAt::Ask | LookAt::Asking(_) | LookAt::Held(_) => false,
+                };
+                if acknowledged {
+                    claimed.bodies = Bodies::Receipts;
+                    return self.observe_claim(at, *claimed);
+                }
+                if let LookAt::Held(_) = &claimed.at {
+                    claimed.at = LookAt::Ask;
+                }
+                StepState::Claimed(claimed)
+            }
+            other => other,
+        };
+        self.set_state(at, state);
+        self.wake(at);
+    }
+
+    fn answer(&mut self, key: &WaitKey, answer: Answer) {
+        match (key.phase, answer) {
+            (_, Answer::Fail { reasoning }) => {
+                let failure = Failure::FailedByOperator { reasoning };
+                self.end(Ending::Failed {
+                    failure,
+                    step: key.step.clone(),
+                });
+            }
+            (WaitPhase::Final, Answer::Attest { verdict, reasoning }) => {
+                if let (Phase::Final(look), Some(check)) = (&mut self.phase, key.check) {
+                    look.looks.attest(Attestation {
+                        check,
+                        verdict,
+                        reasoning,
+                    });
+                }
+            }
+            (WaitPhase::Pre | WaitPhase::Post, Answer::Permit(permit)) => {
+                self.permit_series(permit)
+            }
+            (_, answer) => {
+                if let Some(at) = self.find(key) {
+                    self.answer_step(at, key, answer);
+                }
+            }
+        }
+    }
+
+    fn permit_series(&mut self, permit: Permit) {
+        match permit {
+            Permit::Deny => self.series_call_over(CallEnd::Denied(DENIED.into())),
+            Permit::Allow => {
+                if let Phase::Before(series) | Phase::After(series, _) = &mut self.phase
+                    && let Some(call) = &mut series.call
+                {
+                    call.at = CallAt::Ready;
+                }
+            }
+        }
+    }
+
+    fn answer_step(&mut self, at: StepRef, key: &WaitKey, answer: Answer) {
+        match (self.take_state(at), answer) {
+            (StepState::Claimed(mut claimed), Answer::Attest { verdict, reasoning }) => {
+                if let Some(check) = key.check {
+                    claimed.looks.attest(Attestation {
+                        check,
+                        verdict,
+                        reasoning,
+                    });
+                }
+                self.set_state(at, StepState::Claimed(claimed));
+            }
+            (StepState::GateChecks(mut gate), Answer::Attest { verdict, reasoning }) => {
+                if let Some(check) = key.check {
+                    gate.looks.attest(Attestation {
+                        check,
+                        verdict,
+                        reasoning,
+                    });
+                }
+                self.set_state(at, StepState::GateChecks(gate));
+            }
+            (StepState::OperatorGate, Answer::Decide(given)) => {
+                self.claim_of_operator(at, given, WorkRecord::default());
+            }
+            (StepState::Uncertain(uncertain), Answer::Accept(given)) => {
+                let kind = &self.executions[at.execution].graph.step(at.step).kind;
+                match kind {
+                    StepKind::Tool(_) => {
+                        let OperatorVerdict {
+                            output, reasoning, ..
+                        } = given;
+                        let record = uncertain.record;
+                        self.claim_tool_result(at, output, Author::Operator, reasoning, record);
+                    }
+                    StepKind::Agent(_)
+                    | StepKind::Gate(_)
+                    | StepKind::Council(_)
+                    | StepKind::Map(_)
+                    | StepKind::Fold(_)
+                    | StepKind::Until(_)
+                    | StepKind::Terminal { .. }
+                    | StepKind::TerminalFail { .. } => {
+                        self.claim_of_operator(at, given, uncertain.record)
+                    }
+                }
+            }
+            (StepState::Turn(mut turn), Answer::Permit(permit)) => match permit {
+                Permit::Deny => self.turn_call_over(at, turn, CallEnd::Denied(DENIED.into())),
+                Permit::Allow => {
+                    if let TurnAt::Call(_, call) = &mut turn.at {
+                        call.at = CallAt::Ready;
+                    }
+                    self.set_state(at, StepState::Turn(turn));
+                    self.run_limit(at);
+                    self.wake(at);
+                }
+            },
+            (StepState::ToolRun(mut run), Answer::Permit(permit)) => match permit {
+                Permit::Deny => self.tool_run_over(at, *run, CallEnd::Denied(DENIED.into())),
+                Permit::Allow => {
+                    run.call.at = CallAt::Ready;
+                    self.set_state(at, StepState::ToolRun(run));
+                    self.wake(at);
+                }
+            },
+            (state, _) => self.set_state(at, state),
+        }
+    }
+
+    /// What a person supplies is the operator's for ever; its verification is still asked (V10a).
+    fn claim_of_operator(&mut self, at: StepRef, given: OperatorVerdict, record: WorkRecord) {
+        // Checked before the admission; what doesn't fit any more leads nowhere.
+        let handoffs = self.operator_handoffs(at, &given).unwrap_or_default();
+        let OperatorVerdict {
+            verdict,
+            reasoning,
+            output,
+            ..
+        } = given;
+        let is_gate = matches!(self.state_of(at), StepState::OperatorGate)
+            || matches!(
+                self.executions[at.execution].graph.step(at.step).kind,
+                StepKind::Gate(GateStep {
+                    owner: GateOwner::Operator(_)
+                })
+            );
+        // An operator gate's output is its reasoning (C3).
+        let output = if is_gate && output.is_null() {
+            Value::String(reasoning.clone())
+        } else {
+            output
+        };
+        let claim = Claim {
+            verdict,
+            reasoning,
+            output,
+            data: Value::Null,
+            author: Author::Operator,
+            handoffs,
+            record,
+        };
+        self.claim(at, claim);
+    }
+}
+
+const DENIED: &str = "the operator denied this call";
+
+fn key_name(key: &WaitKey) -> String {
+    key.step.clone().unwrap_or_else(|| "the end".into())
+}
+
+impl Looks {
+    /// The latest word on a check counts.
+    fn attest(&mut self, attestation: Attestation) {
+        self.attestations
+            .retain(|held| held.check != attestation.check);
+        self.attestations.push(attestation);
+    }
+}
+
+/// A judgement is looked at again; a view that was too large now carries receipts (V26).
+fn take_up(at: &mut LookAt, bodies: &mut Bodies) {
+    match at {
+        LookAt::Held(_) => *at = LookAt::Ask,
+        LookAt::Oversized { .. } => {
+            *bodies = Bodies::Receipts;
+            *at = LookAt::Ask;
+        }
+        LookAt::Ask | LookAt::Asking(_) => {}
+    }
+}
+
+fn ask_again(call: &mut Call) {
+    if let CallAt::Permission { .. } = call.at {
+        call.at = CallAt::Ask;
+    }
+}
+
+fn call_wait(key: WaitKey, call: &Call) -> Option<Wait> {
+    let (kind, reason, question) = match &call.at {
+        CallAt::Permission { reason } => (
+            WaitKind::Permission,
+            format!("`{}` needs permission: {reason}", call.tool),
+            Question::Permission {
+                tool: call.tool.clone(),
+                args: call.args.clone(),
+            },
+        ),
+        CallAt::Delivery {
+            delivery,
+            delivered,
+        } => (
+            WaitKind::Delivery,
+            match delivered {
+                Some(_) => format!("`{}` has delivered; resume to go on", call.tool),
+                None => format!("`{}` has not delivered `{delivery}` yet", call.tool),
+            },
+            Question::Recheck,
+        ),
+        CallAt::Ask | CallAt::Asking(_) | CallAt::Ready | CallAt::InFlight(_) => return None,
+    };
+    Some(Wait {
+        key,
+        kind,
+        state: call.at.held()?,
+        reason,
+        poll_ms: None,
+        question,
+    })
+}
+
+/// The waits of a verification: one for each check that doesn't hold.
+fn look_waits(
+    key: &WaitKey,
+    at: &LookAt,
+    checks: &[crate::engine::routine::definition::CheckDefinition],
+    open: impl Fn(&[crate::engine::id::SourceId]) -> usize,
+) -> Vec<Wait> {
+    match at {
+        LookAt::Ask | LookAt::Asking(_) => Vec::new(),
+        LookAt::Held(decision) => decision_waits(key, decision, checks),
+        LookAt::Oversized { size, sources } => vec![Wait {
+            key: key.clone(),
+            kind: WaitKind::Evidence,
+            state: Held::Uncertain,
+            reason: format!(
+                "{size}; {} of {} sources are to be acknowledged",
+                open(sources),
+                sources.len()
+            ),
+            poll_ms: None,
+            question: Question::Recheck,
+        }],
+    }
+}
+
+fn decision_waits(
+    key: &WaitKey,
+    decision: &Decision,
+    checks: &[crate::engine::routine::definition::CheckDefinition],
+) -> Vec<Wait> {
+    let held = decision
+        .checks
+        .iter()
+        .filter_map(|check| match &check.finding {
+            Finding::Verified => None,
+            Finding::Held { state, reason } => Some((check, *state, reason)),
+        });
+    let waits: Vec<Wait> = held
+        .map(|(check, state, reason)| Wait {
+            key: WaitKey {
+                check: Some(check.index),
+                ..key.clone()
+            },
+            kind: if check.manual {
+                WaitKind::Manual
+            } else {
+                WaitKind::Check
+            },
+            state,
+            reason: reason.clone(),
+            poll_ms: if state == Held::Waiting {
+                check.poll_ms
+            } else {
+                None
+            },
+            question: question(check, checks),
+        })
+        .collect();
+    if !waits.is_empty() {
+        return waits;
+    }
+    match &decision.finding {
+        Finding::Verified => Vec::new(),
+        Finding::Held { state, reason } => vec![Wait {
+            key: key.clone(),
+            kind: match state {
+                Held::Waiting | Held::Blocked => WaitKind::Check,
+                Held::Uncertain => WaitKind::Uncertain,
+            },
+            state: *state,
+            reason: reason.clone(),
+            poll_ms: None,
+            question: match state {
+                Held::Waiting | Held::Blocked => Question::Recheck,
+                Held::Uncertain => Question::Uncertain {
+                    code: "verifier_failed".into(),
+                    needs: Accepting::Nothing,
+                    ways: Vec::new(),
+                },
+            },
+        }],
+    }
+}
+
+fn question(
+    check: &CheckResult,
+    checks: &[crate::engine::routine::definition::CheckDefinition],
+) -> Question {
+    match checks.get(check.index).map(|definition| &definition.kind) {
+        Some(CheckKind::Manual { .. }) => Question::Manual {
+            prompt: check.name.clone(),
+        },
+        _ if check.manual => Question::Manual {
+            prompt: check.name.clone(),
+        },
+        _ => Question::Recheck,
+    }
+}

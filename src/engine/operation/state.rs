@@ -1,0 +1,409 @@
+//! The state of everything that moves: one enum a step, one a tool call, one a conversation.
+//!
+//! Everything else (which edges are active, what is waited for, whether a join is ready) is derived
+//! from these.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::engine::evidence::SourceHeader;
+use crate::engine::id::{ExecutionId, Lap, RequestId, RunId, SourceId};
+use crate::engine::operation::outcome::{Uncertainty, Verdict};
+use crate::engine::operation::published::CalledOutcome;
+use crate::engine::ports::{Message, OfferedTool, ToolCall, ToolChoice, ToolOutcome};
+use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
+use crate::engine::verify::{Attestation, Decision, Held, Oversized};
+
+/// A step of one execution in the arena.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct StepRef {
+    /// Index of the execution.
+    pub(super) execution: usize,
+    /// Index of the step.
+    pub(super) step: StepIndex,
+}
+
+/// One pass through one graph.
+#[derive(Debug)]
+pub(super) struct Execution {
+    pub(super) id: ExecutionId,
+    pub(super) graph: RoutineGraph,
+    pub(super) steps: Vec<Step>,
+    /// Per edge: how often a retry edge was taken since its budget began.
+    pub(super) taken: Vec<u32>,
+    /// Step runs so far (G6).
+    pub(super) runs: u64,
+    /// Steps that are neither untouched nor settled; kept by `set_state` alone.
+    pub(super) live: usize,
+}
+
+/// A step of an execution.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// How often it has run.
+    pub(super) lap: Lap,
+    pub(super) state: StepState,
+    /// Handoffs of retry edges that started it anew, current until it is invalidated (G7).
+    pub(super) retries: Vec<RetryHandoff>,
+    /// What is left of its time limit while it doesn't run, or when it began to run (V24).
+    pub(super) limit: TimeLimit,
+}
+
+/// A step's time limit: it runs while the step works and stands still while the step waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TimeLimit {
+    Unlimited,
+    Running { since: u64, left_ms: u64 },
+    Standing { left_ms: u64 },
+}
+
+/// A handoff that a retry edge brought.
+#[derive(Debug, Clone)]
+pub(super) struct RetryHandoff {
+    pub(super) edge: EdgeIndex,
+    /// The lap of the gate that sent it.
+    pub(super) lap: Lap,
+    pub(super) handoff: Value,
+}
+
+/// Where a step's latest lap stands.
+#[derive(Debug)]
+pub(super) enum StepState {
+    /// Not reached, or to be done anew.
+    Idle,
+    /// Its inputs are there; its agent isn't, or nothing may start.
+    Ready,
+    /// A model works.
+    Turn(Box<Turn>),
+    /// A tool step's call is made.
+    ToolRun(Box<ToolRun>),
+    /// The host's checks give a gate's verdict.
+    GateChecks(Box<GateChecks>),
+    /// A person gives a gate's verdict.
+    OperatorGate,
+    /// Its verdict is pass; its verification is asked for or isn't there yet.
+    Claimed(Box<Claimed>),
+    /// Its verdict counts: its edges have fired or died.
+    Settled(Box<Settled>),
+    /// Nothing activated it.
+    Skipped,
+    /// Nobody can tell what became of it (V10).
+    Uncertain(Box<Uncertain>),
+    /// Invalidated while something was in flight; free for a new lap when that has settled (G7).
+    Stopping(RequestId),
+    /// The operation ended around it.
+    Stopped,
+}
+
+impl StepState {
+    /// Whether the execution can't be over while a step is like this.
+    pub(super) fn is_live(&self) -> bool {
+        match self {
+            Self::Idle | Self::Settled(_) | Self::Skipped | Self::Stopped => false,
+            Self::Ready
+            | Self::Turn(_)
+            | Self::ToolRun(_)
+            | Self::GateChecks(_)
+            | Self::OperatorGate
+            | Self::Claimed(_)
+            | Self::Uncertain(_)
+            | Self::Stopping(_) => true,
+        }
+    }
+
+    /// What is in flight for the step, if anything.
+    pub(super) fn in_flight(&self) -> Option<RequestId> {
+        match self {
+            Self::Turn(turn) => match &turn.at {
+                TurnAt::CallingModel(request) => Some(*request),
+                TurnAt::Call(_, call) => call.at.in_flight(),
+                TurnAt::CallModel | TurnAt::NextCall => None,
+            },
+            Self::ToolRun(run) => run.call.at.in_flight(),
+            Self::GateChecks(checks) => checks.at.in_flight(),
+            Self::Claimed(claimed) => claimed.at.in_flight(),
+            Self::Stopping(request) => Some(*request),
+            Self::Idle
+            | Self::Ready
+            | Self::OperatorGate
+            | Self::Settled(_)
+            | Self::Skipped
+            | Self::Uncertain(_)
+            | Self::Stopped => None,
+        }
+    }
+
+    /// How badly the step holds the operation up, if it waits at all.
+    pub(super) fn held(&self) -> Option<Held> {
+        match self {
+            Self::Turn(turn) => match &turn.at {
+                TurnAt::Call(_, call) => call.at.held(),
+                TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
+            },
+            Self::ToolRun(run) => run.call.at.held(),
+            Self::GateChecks(checks) => checks.at.held(),
+            Self::OperatorGate => Some(Held::Waiting),
+            Self::Claimed(claimed) => claimed.at.held(),
+            Self::Uncertain(_) => Some(Held::Uncertain),
+            Self::Idle
+            | Self::Ready
+            | Self::Settled(_)
+            | Self::Skipped
+            | Self::Stopping(_)
+            | Self::Stopped => None,
+        }
+    }
+}
+
+/// One run of a model on a step: a fresh conversation (G17).
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) run: RunId,
+    pub(super) agent: String,
+    pub(super) system: String,
+    pub(super) messages: Vec<Arc<Message>>,
+    pub(super) offered: Arc<[OfferedTool]>,
+    pub(super) choice: ToolChoice,
+    pub(super) model_calls: u32,
+    pub(super) corrections: u32,
+    /// Calls of the latest answer that are still to be made.
+    pub(super) calls: VecDeque<ToolCall>,
+    pub(super) at: TurnAt,
+    /// Whether a side-effecting tool was dispatched (G3).
+    pub(super) effects: bool,
+    pub(super) record: WorkRecord,
+}
+
+/// Where a conversation stands.
+#[derive(Debug)]
+pub(super) enum TurnAt {
+    /// The model is to be asked.
+    CallModel,
+    /// It was asked.
+    CallingModel(RequestId),
+    /// The next call of its answer is to be looked at.
+    NextCall,
+    /// One of its calls is on its way; the text is the provider's id of the call.
+    Call(String, Call),
+}
+
+/// A tool call on its way.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) args: Value,
+    pub(super) timeout_ms: u64,
+    pub(super) at: CallAt,
+}
+
+/// Where a tool call stands.
+#[derive(Debug)]
+pub(super) enum CallAt {
+    /// The host is to be asked whether it may be made.
+    Ask,
+    /// It was asked.
+    Asking(RequestId),
+    /// A person has to allow it.
+    Permission { reason: String },
+    /// It may be made.
+    Ready,
+    /// It is made.
+    InFlight(RequestId),
+    /// It will be delivered, or was while the operation was paused (V11).
+    Delivery {
+        delivery: String,
+        delivered: Option<Box<ToolOutcome>>,
+    },
+}
+
+impl CallAt {
+    fn in_flight(&self) -> Option<RequestId> {
+        match self {
+            Self::Asking(request) | Self::InFlight(request) => Some(*request),
+            Self::Ask | Self::Permission { .. } | Self::Ready | Self::Delivery { .. } => None,
+        }
+    }
+
+    pub(super) fn held(&self) -> Option<Held> {
+        match self {
+            Self::Permission { .. } => Some(Held::Blocked),
+            Self::Delivery { .. } => Some(Held::Waiting),
+            Self::Ask | Self::Asking(_) | Self::Ready | Self::InFlight(_) => None,
+        }
+    }
+}
+
+/// A tool step's work.
+#[derive(Debug)]
+pub(super) struct ToolRun {
+    pub(super) call: Call,
+    pub(super) record: WorkRecord,
+}
+
+/// What a lap leaves behind for observations: tool outcomes and sources.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WorkRecord {
+    pub(super) run: Option<RunId>,
+    pub(super) tools: Vec<ToolRecord>,
+    pub(super) sources: Vec<SourceHeader>,
+}
+
+/// A tool call's real outcome (V13).
+#[derive(Debug, Clone)]
+pub(super) struct ToolRecord {
+    pub(super) tool: String,
+    pub(super) args: Value,
+    pub(super) outcome: CalledOutcome,
+    pub(super) result: Value,
+    /// The source that holds the full result, where one was recorded.
+    pub(super) source: Option<SourceHeader>,
+}
+
+/// A gate whose verdict the host's checks give (G15).
+#[derive(Debug)]
+pub(super) struct GateChecks {
+    pub(super) at: LookAt,
+    pub(super) looks: Looks,
+}
+
+/// A pass that waits for its verification.
+#[derive(Debug)]
+pub(super) struct Claimed {
+    pub(super) claim: Claim,
+    /// The source of the step's body.
+    pub(super) body: SourceHeader,
+    pub(super) at: LookAt,
+    pub(super) looks: Looks,
+    pub(super) bodies: Bodies,
+}
+
+/// Where a verification stands.
+#[derive(Debug)]
+pub(super) enum LookAt {
+    /// The verifier is to be asked.
+    Ask,
+    /// It was asked.
+    Asking(RequestId),
+    /// It said not yet, or failed.
+    Held(Decision),
+    /// It can't be asked: the view is too large until these sources are acknowledged (V26).
+    Oversized {
+        size: Oversized,
+        sources: Vec<SourceId>,
+    },
+}
+
+impl LookAt {
+    pub(super) fn in_flight(&self) -> Option<RequestId> {
+        match self {
+            Self::Asking(request) => Some(*request),
+            Self::Ask | Self::Held(_) | Self::Oversized { .. } => None,
+        }
+    }
+
+    pub(super) fn held(&self) -> Option<Held> {
+        match self {
+            Self::Held(decision) => match &decision.finding {
+                crate::engine::verify::Finding::Held { state, .. } => Some(*state),
+                crate::engine::verify::Finding::Verified => None,
+            },
+            Self::Oversized { .. } => Some(Held::Uncertain),
+            Self::Ask | Self::Asking(_) => None,
+        }
+    }
+}
+
+/// What was decided and attested for one lap.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Looks {
+    pub(super) first: Option<Decision>,
+    pub(super) latest: Option<Decision>,
+    pub(super) attestations: Vec<Attestation>,
+}
+
+/// Whether an observation carries bodies or the receipts of their sources (V26).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bodies {
+    Inline,
+    Receipts,
+}
+
+/// A verdict with everything that belongs to it.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) verdict: Verdict,
+    pub(super) reasoning: String,
+    pub(super) output: Value,
+    pub(super) data: Value,
+    pub(super) author: Author,
+    /// The activated edges, each with its handoff.
+    pub(super) handoffs: BTreeMap<EdgeIndex, Value>,
+    pub(super) record: WorkRecord,
+}
+
+/// Who gave a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Author {
+    Model,
+    Host,
+    Operator,
+}
+
+impl Author {
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Host => "host",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// A verdict that counts.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) claim: Claim,
+    /// The source of the step's body; terminals have none.
+    pub(super) body: Option<SourceHeader>,
+    /// Whether checks verified it, or the host's policy alone, or nobody had to.
+    pub(super) basis: Basis,
+}
+
+/// What a settled step's verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Basis {
+    Checks,
+    HostPolicy,
+    /// A gate's fail and a terminal are not verified (V3).
+    NotAsked,
+}
+
+/// A step of which nobody can tell what became (V10).
+#[derive(Debug)]
+pub(super) struct Uncertain {
+    pub(super) why: Uncertainty,
+    pub(super) text: String,
+    pub(super) record: WorkRecord,
+}
+
+/// Pre or post steps on their way (V23).
+#[derive(Debug)]
+pub(super) struct Series {
+    /// The next one, or the one on its way.
+    pub(super) at: usize,
+    pub(super) call: Option<Call>,
+}
+
+/// What came of a pre or post step.
+#[derive(Debug, Clone)]
+pub(super) struct SeriesOutcome {
+    pub(super) name: String,
+    pub(super) tool: String,
+    pub(super) outcome: CalledOutcome,
+    pub(super) result: Value,
+    /// Why it failed, if it did.
+    pub(super) failure: Option<String>,
+    pub(super) source: Option<SourceHeader>,
+}
