@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::capability::Capability;
 use crate::engine::id::OperationId;
+use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::plan::{AgentProfile, Ownership, Plan};
 use crate::engine::ports::ResolvedModel;
 use crate::engine::routine::definition::{
@@ -123,14 +124,13 @@ fn or_none(names: &[String]) -> String {
     }
 }
 
-/// The tools that the machine answers itself: routine memory and evidence (M5, V12).
-const ENGINE_TOOLS: &[&str] = &[
-    "memory_set",
-    "memory_get",
-    "memory_list",
-    "memory_delete",
-    "acknowledge_tool_evidence",
-];
+/// The tool by which an agent acknowledges evidence; the machine answers it (V12).
+const ACKNOWLEDGE_TOOL: &str = "acknowledge_tool_evidence";
+
+/// Whether the machine answers a tool itself.
+fn is_answered_inside(tool: &str) -> bool {
+    MEMORY_TOOLS.contains(&tool) || tool == ACKNOWLEDGE_TOOL
+}
 
 /// Checks a request against what there is, and copies what the operation needs.
 pub(super) fn plan(
@@ -163,7 +163,7 @@ pub(super) fn plan(
         .iter()
         .copied()
         .chain(agents.values().flat_map(|agent| names(&agent.tools)))
-        .filter(|tool| !tools.contains_key(*tool) && !ENGINE_TOOLS.contains(tool))
+        .filter(|tool| !tools.contains_key(*tool) && !is_answered_inside(tool))
         .collect();
     if !unknown.is_empty() {
         return Err(RunRefused::UnknownTools(owned(unknown)));
