@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::limits;
 use crate::engine::routine::definition::AgentDefinition;
+use crate::host::models::settings::{BadBaseUrl, ProviderSettings};
 use crate::host::permission::{Permissions, Policy};
 use crate::host::settings::file::SettingsFile;
 
 pub use data_folder::{DataFolder, DataFolderError};
-pub use providers::{KeyedProvider, Providers};
 
 /// Looks a variable up; `None` where it isn't set.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -62,7 +62,7 @@ pub struct Settings {
     /// The model, where one was chosen (T4).
     pub model: Option<ChosenModel>,
     /// Keys and addresses of the providers.
-    pub providers: Providers,
+    pub providers: ProviderSettings,
     /// What may be called without asking (M6).
     pub permissions: Permissions,
     /// Agents that routine files may name (G17).
@@ -133,6 +133,9 @@ pub enum SettingsError {
     /// A variable is no text.
     #[error("the environment variable {0} is not valid UTF-8")]
     NotText(&'static str),
+    /// A provider's address is none.
+    #[error(transparent)]
+    Address(#[from] BadBaseUrl),
     /// The configuration file is there and can't be read.
     #[error("can't read the configuration {path}: {reason}")]
     Unreadable {
@@ -187,7 +190,7 @@ impl Settings {
         };
         Ok(Self {
             model,
-            providers: Providers::of(environment)?,
+            providers: providers::read(environment)?,
             permissions: Permissions::of(file.permissions).allowing(allowed),
             agents: file.agents,
             limits: file.limits,
