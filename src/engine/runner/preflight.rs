@@ -1,7 +1,7 @@
 //! What is looked at before an operation begins: inputs, agents, tools, room and leases (V19).
 //!
 //! A refusal here means that nothing was done. What the graph's own rules already guarantee (its
-//! shape, timers, templates, depth) is guaranteed by [`RoutineGraph`]'s existence and not looked at again.
+//! shape, timers, templates, depth) is guaranteed by a [`CheckedRoutine`]'s existence and not looked at again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::engine::id::OperationId;
 use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::plan::{AgentProfile, Ownership, Plan};
 use crate::engine::ports::ResolvedModel;
+use crate::engine::routine::CheckedRoutine;
 use crate::engine::routine::definition::{
     Body, GateOwner, ModelWork, RoutineDefinition, StepDefinition, StepKind,
 };
 use crate::engine::routine::graph::RoutineGraph;
+use crate::engine::routine::issue::Issue;
 use crate::engine::runner::lease::LeaseRefused;
 use crate::engine::runner::model_task::ModelTask;
 
 /// What shall run.
 pub struct RunRequest {
-    /// The routine.
-    pub definition: Arc<RoutineDefinition>,
-    /// Its checked graph.
-    pub graph: RoutineGraph,
+    /// The routine, which keeps every rule.
+    pub routine: CheckedRoutine,
     /// Every agent that the routine names, resolved; others may be among them.
     pub agents: Arc<BTreeMap<String, AgentProfile>>,
     /// The selected model.
@@ -80,6 +80,9 @@ pub struct VerificationPlan {
 /// Why an operation didn't begin. Nothing was done.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RunRefused {
+    /// The routine is valid, and asks for what this version doesn't run (V25).
+    #[error("not supported: {}", .0.iter().map(|it| it.message.as_str()).collect::<Vec<_>>().join("; "))]
+    Unsupported(Arc<[Issue]>),
     /// Inputs are missing that the routine requires.
     #[error("missing input: {}", .0.join(", "))]
     MissingInputs(Vec<String>),
@@ -139,9 +142,16 @@ pub(super) fn plan(
     tools: &BTreeMap<String, Capability>,
     max_observation_bytes: usize,
 ) -> Result<Plan, RunRefused> {
-    let definition = &request.definition;
+    let CheckedRoutine {
+        definition,
+        graph,
+        unsupported,
+    } = &request.routine;
+    if !unsupported.is_empty() {
+        return Err(RunRefused::Unsupported(Arc::clone(unsupported)));
+    }
     let inputs = inputs(definition, &request.options.inputs)?;
-    let named = Named::of(definition, &request.graph);
+    let named = Named::of(definition, graph);
     if !named.unknown_councils.is_empty() {
         return Err(RunRefused::UnknownCouncils(owned(named.unknown_councils)));
     }
@@ -171,7 +181,7 @@ pub(super) fn plan(
     Ok(Plan {
         operation,
         definition: Arc::clone(definition),
-        graph: request.graph.clone(),
+        graph: graph.clone(),
         inputs,
         agents,
         tools: tools.clone(),

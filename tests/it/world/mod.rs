@@ -17,8 +17,7 @@ use amos_tui::engine::operation::published::Published;
 use amos_tui::engine::ports::{
     Clock, Ids, Models, ResolvedModel, RunLog, SourceStore, Toolbox, Verifier,
 };
-use amos_tui::engine::routine::load::{CheckedRoutine, load};
-use amos_tui::engine::routine::rules::names::Known;
+use amos_tui::engine::routine::{CheckedRoutine, Known, load};
 use amos_tui::engine::runner::{
     AgentLeases, Authorize, Continuation, ModelTask, Paused, Ports, Progress, ResumeRequest,
     RoutineRunner, RunOptions, RunRequest, RunResult, RunnerLimits,
@@ -116,7 +115,12 @@ impl World {
     /// A run of a routine's text under a model task.
     pub(crate) fn request(&self, text: &str, task: &ModelTask) -> RunRequest {
         let known = Known {
-            tools: self.tools.capabilities().into_iter().map(|it| it.name).collect(),
+            tools: self
+                .tools
+                .capabilities()
+                .into_iter()
+                .map(|it| it.name)
+                .collect(),
             ..Known::default()
         };
         RunRequest {

@@ -1,7 +1,7 @@
 //! Models.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use amos_tui::engine::ports::{
     CallArguments, Finish, ModelAnswer, ModelContext, ModelOutcome, ModelReply, ModelRequest,
