@@ -8,6 +8,8 @@
 pub mod data_path;
 pub mod definition;
 pub mod file;
+#[cfg(test)]
+mod fixtures;
 pub mod graph;
 mod import;
 pub mod issue;
@@ -15,9 +17,13 @@ mod issues;
 mod load;
 mod outline;
 mod reader;
+pub mod render;
 mod rules;
 mod runnable;
+pub mod schema;
 pub mod template;
+#[cfg(test)]
+mod tests;
 
 pub use load::{CheckedRoutine, Loaded, load};
 pub use rules::names::Known;
