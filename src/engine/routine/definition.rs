@@ -4,6 +4,7 @@
 //! ([`crate::engine::routine::graph::RoutineGraph`]) adds.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +35,7 @@ pub struct RoutineDefinition {
     /// The operation's deadline in milliseconds; `None` is none (also written as 0).
     pub deadline_ms: Option<u64>,
     /// The work itself.
-    pub body: Body,
+    pub body: Arc<Body>,
     /// What fulfillment needs (L6).
     pub assurance: Option<AssurancePolicy>,
 }
@@ -354,7 +355,7 @@ pub struct MapStep {
     /// The items.
     pub source: IterationSource,
     /// The work for each.
-    pub routine: Box<Body>,
+    pub routine: Arc<Body>,
     /// Chooses a bounded part of a larger source.
     pub max_iterations: Option<u64>,
     /// Deadline of one iteration in milliseconds; `None` is none.
@@ -369,7 +370,7 @@ pub struct FoldStep {
     /// The items.
     pub source: IterationSource,
     /// The work for each.
-    pub routine: Box<Body>,
+    pub routine: Arc<Body>,
     /// The accumulator before the first item.
     pub initial_value: Value,
     /// Chooses a bounded part of a larger source.
@@ -384,7 +385,7 @@ pub struct FoldStep {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UntilStep {
     /// The work.
-    pub routine: Box<Body>,
+    pub routine: Arc<Body>,
     /// When to stop, looked at after each iteration.
     pub stop_when: MemoryCondition,
     /// The most iterations.
