@@ -1,7 +1,7 @@
 //! What a tool can do, and what a stopped operation may have done.
 //!
 //! A [`Capability`] is the static description of a tool; its contract is execution metadata and is
-//! never sent to a provider (L7). [`Effects`] is the account of what was dispatched (L5).
+//! never sent to a provider (L7). An [`EffectClass`] says what a stopped operation may have done (L5).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

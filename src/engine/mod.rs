@@ -14,7 +14,6 @@ pub mod id;
 pub mod limits;
 pub mod operation;
 pub mod ports;
-pub mod record;
 pub mod routine;
 pub mod runner;
 pub mod verify;

@@ -143,7 +143,7 @@ pub(in crate::engine::routine) const BROKEN: &[Broken] = &[
     broken(Code::UnknownAgent, ("leader: a", "leader: z"), (3, 24)),
     broken(Code::UnknownCouncil, ("type: agent, agent: a", "type: council, council: z"), (6, 42)).step("work"),
     broken(Code::UnknownTool, ("instructions: Work.", "tools: [reed_file]"), (6, 49)).step("work"),
-    broken(Code::UnknownTool, (ENTRY, "entry_steps: [work]\npre_steps: [{name: p, tool: magic}]\n"), (5, 29)),
+    broken(Code::UnknownTool, (ENTRY, "entry_steps: [work]\npre_steps: [{name: p, tool: magic}]\n"), (5, 29)).step("p"),
     broken(Code::UnknownPlugin, ("instructions: Work.", "plugins: [magic]"), (6, 51)).step("work").by_shape(),
     broken(Code::BadHandoffSchema, ("purpose: Look.", "handoff_schema: {type: odd}"), (11, 44)).edge("work->look"),
     broken(Code::BadHandoffSchema, ("purpose: Look.", "handoff_schema: {properties: {x: {type: odd}}}"), (11, 44)).edge("work->look"),

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::limits;
 use crate::engine::routine::definition::AgentDefinition;
+use crate::host::models::settings::{BadBaseUrl, ProviderSettings};
 use crate::host::permission::{Permissions, Policy};
 use crate::host::settings::file::SettingsFile;
 
 pub use data_folder::{DataFolder, DataFolderError};
-pub use providers::{KeyedProvider, Providers};
 
 /// Looks a variable up; `None` where it isn't set.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -62,7 +62,7 @@ pub struct Settings {
     /// The model, where one was chosen (T4).
     pub model: Option<ChosenModel>,
     /// Keys and addresses of the providers.
-    pub providers: Providers,
+    pub providers: ProviderSettings,
     /// What may be called without asking (M6).
     pub permissions: Permissions,
     /// Agents that routine files may name (G17).
@@ -133,6 +133,9 @@ pub enum SettingsError {
     /// A variable is no text.
     #[error("the environment variable {0} is not valid UTF-8")]
     NotText(&'static str),
+    /// A provider's address is none.
+    #[error(transparent)]
+    Address(#[from] BadBaseUrl),
     /// The configuration file is there and can't be read.
     #[error("can't read the configuration {path}: {reason}")]
     Unreadable {
@@ -158,13 +161,7 @@ impl Settings {
         environment: Environment<'_>,
         folders: &PlatformFolders,
     ) -> Result<Self, SettingsError> {
-        let config_file = match set(environment, "AMOS_CONFIG") {
-            Some(path) => Some(PathBuf::from(path)),
-            None => folders
-                .config
-                .as_deref()
-                .map(|folder| folder.join("config.toml")),
-        };
+        let config_file = config_file(environment, folders);
         let file = match &config_file {
             Some(path) => read(path)?,
             None => SettingsFile::default(),
@@ -187,7 +184,7 @@ impl Settings {
         };
         Ok(Self {
             model,
-            providers: Providers::of(environment)?,
+            providers: providers::read(environment)?,
             permissions: Permissions::of(file.permissions).allowing(allowed),
             agents: file.agents,
             limits: file.limits,
@@ -195,6 +192,24 @@ impl Settings {
             config_file,
             colour,
         })
+    }
+}
+
+/// The agents of the configuration alone: what validating a file needs, with or without a home.
+pub fn configured_agents(
+    environment: Environment<'_>,
+    folders: &PlatformFolders,
+) -> Result<BTreeMap<String, AgentDefinition>, SettingsError> {
+    match config_file(environment, folders) {
+        Some(path) => Ok(read(&path)?.agents),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+fn config_file(environment: Environment<'_>, folders: &PlatformFolders) -> Option<PathBuf> {
+    match set(environment, "AMOS_CONFIG") {
+        Some(path) => Some(PathBuf::from(path)),
+        None => Some(folders.config.as_deref()?.join("config.toml")),
     }
 }
 

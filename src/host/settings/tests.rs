@@ -38,7 +38,7 @@ fn without_anything_there_are_defaults() {
     assert_eq!(settings.limits, ChosenLimits::default());
     assert_eq!(settings.data_folder, PathBuf::from("/home/me/data"));
     assert_eq!(settings.colour, Colour::Allowed);
-    assert!(settings.providers.openai.key.is_none() && settings.agents.is_empty());
+    assert!(settings.providers.openai_key.is_none() && settings.agents.is_empty());
 }
 
 // C5
@@ -183,7 +183,7 @@ fn without_a_home_only_the_data_folder_has_to_be_named() {
 fn keys_and_addresses_are_taken_and_never_shown() {
     let variables = [
         ("OPENAI_API_KEY", "sk-secret"),
-        ("OPENAI_BASE_URL", "http://me:secret@localhost/v1"),
+        ("OPENAI_BASE_URL", "http://localhost/v1"),
         ("GEMINI_API_KEY", "gm-secret"),
         ("ANTHROPIC_API_KEY", ""),
         ("OLLAMA_HOST", "localhost:1"),
@@ -192,17 +192,25 @@ fn keys_and_addresses_are_taken_and_never_shown() {
     let settings = load(&Flags::default(), &variables, None).expect("settings");
     let key = settings
         .providers
-        .openai
-        .key
+        .openai_key
         .as_ref()
         .map(|key| key.expose_secret());
     assert_eq!(key, Some("sk-secret"));
-    assert!(settings.providers.anthropic.key.is_none());
-    assert_eq!(
-        settings.providers.ollama_host.as_deref(),
-        Some("localhost:1")
-    );
+    assert!(settings.providers.anthropic_key.is_none());
+    assert!(settings.providers.ollama_host.is_some());
     assert_eq!(settings.colour, Colour::Off);
     let shown = format!("{settings:?}");
     assert!(!shown.contains("secret"), "{shown}");
+}
+
+// M4
+#[test]
+fn an_address_that_holds_a_password_is_refused_without_showing_it() {
+    let variables = [("OPENAI_BASE_URL", "http://me:secret@localhost/v1")];
+    let error = load(&Flags::default(), &variables, None).expect_err("refused");
+    let shown = error.to_string();
+    assert!(
+        shown.contains("OPENAI_BASE_URL") && !shown.contains("secret"),
+        "{shown}"
+    );
 }
