@@ -223,7 +223,7 @@ fn the_worst_of_several_waits_is_the_state_and_one_continuation_stands_for_all()
     it.verify("a", waiting("1"))
         .verify("b", uncertain("2"))
         .verify("c", blocked("3"));
-    it.expect_paused(Uncertain, [("a", "check"), ("b", "check"), ("c", "check")]);
+    it.expect_paused(Blocked, [("a", "check"), ("b", "check"), ("c", "check")]);
     assert_eq!(it.issued, 1);
     it.resume().expect_running(["a", "b", "c"]);
     it.verify("a", verified())
@@ -377,12 +377,12 @@ fn a_permission_is_still_waited_for_when_something_uncertain_stays() {
     it.calls("a", [tool("act", json!({}))])
         .permission("a", ask())
         .says("b", "hm");
-    it.expect_paused(Uncertain, [("a", "permission"), ("b", "uncertain")]);
+    it.expect_paused(Blocked, [("a", "permission"), ("b", "uncertain")]);
     it.resume();
     if it.running() == ["a"] {
         it.permission("a", ask());
     }
-    it.expect_paused(Uncertain, [("a", "permission"), ("b", "uncertain")]);
+    it.expect_paused(Blocked, [("a", "permission"), ("b", "uncertain")]);
 }
 
 #[test]
