@@ -66,6 +66,8 @@ pub(super) struct RetryHandoff {
     /// The lap of the gate that sent it.
     pub(super) lap: Lap,
     pub(super) handoff: Value,
+    /// The source of the gate's body, which holds the handoff too.
+    pub(super) body: Option<SourceHeader>,
 }
 
 /// Where a step's latest lap stands.
@@ -125,12 +127,12 @@ impl StepState {
             Self::GateChecks(checks) => checks.at.in_flight(),
             Self::Claimed(claimed) => claimed.at.in_flight(),
             Self::Stopping(request) => Some(*request),
+            Self::Uncertain(uncertain) => uncertain.stopping,
             Self::Idle
             | Self::Ready
             | Self::OperatorGate
             | Self::Settled(_)
             | Self::Skipped
-            | Self::Uncertain(_)
             | Self::Stopped => None,
         }
     }
@@ -266,6 +268,7 @@ pub(super) struct ToolRecord {
 pub(super) struct GateChecks {
     pub(super) at: LookAt,
     pub(super) looks: Looks,
+    pub(super) bodies: Bodies,
 }
 
 /// A pass that waits for its verification.
@@ -386,6 +389,8 @@ pub(super) struct Uncertain {
     pub(super) why: Uncertainty,
     pub(super) text: String,
     pub(super) record: WorkRecord,
+    /// What was asked to stop when the step gave up; its reply still comes.
+    pub(super) stopping: Option<RequestId>,
 }
 
 /// Pre or post steps on their way (V23).

@@ -4,19 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::routine::definition::VerificationMethod;
 
-/// Why something isn't verified, from mild to grave: the worst of several counts.
+/// Why something isn't verified, from mild to grave: the worst of several counts (V5a).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     /// Not yet; look again later.
     Waiting,
-    /// Somebody has to do something first.
-    Blocked,
     /// Nobody can tell.
     Uncertain,
+    /// Somebody has to do something first.
+    Blocked,
 }
 
 impl Held {
+    /// Whether every new model and tool call of the operation stops (V5a).
+    pub fn halts(self) -> bool {
+        match self {
+            Self::Waiting => false,
+            Self::Uncertain | Self::Blocked => true,
+        }
+    }
+
     /// The word that the screen, the log and the records use.
     pub fn label(self) -> &'static str {
         match self {
