@@ -12,7 +12,7 @@ use crate::engine::operation::event::Command;
 use crate::engine::operation::flight::{Owner, Sent};
 use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::outcome::{Failure, Uncertainty};
-use crate::engine::operation::published::{At, CalledOutcome, PublicEvent};
+use crate::engine::operation::published::{CalledOutcome, PublicEvent};
 use crate::engine::operation::state::{Author, Call, CallAt, StepRef, StepState, ToolRun, TurnAt};
 use crate::engine::operation::{Operation, Phase};
 use crate::engine::ports::{Permission, ToolOutcome};
@@ -108,8 +108,8 @@ impl Operation {
                 });
             }
             Some(Owner::Step(at)) => self.given_up(at, request),
-            Some(Owner::Series) => self.series_permission(permission),
-            Some(Owner::Final | Owner::Receipts) | None => {}
+            Some(Owner::Series(execution)) => self.series_permission(execution, permission),
+            Some(Owner::Final(_) | Owner::Receipts) | None => {}
         }
         self.settle_if_quiet();
     }
@@ -143,8 +143,10 @@ impl Operation {
                 self.called_in_vain(flight.sent, outcome);
                 self.given_up(at, request);
             }
-            Owner::Series if self.series_runs() => self.series_replied(outcome),
-            Owner::Series | Owner::Final | Owner::Receipts => {
+            Owner::Series(execution) if self.series_runs(execution) => {
+                self.series_replied(execution, outcome);
+            }
+            Owner::Series(_) | Owner::Final(_) | Owner::Receipts => {
                 self.called_in_vain(flight.sent, outcome);
             }
         }
@@ -170,8 +172,8 @@ impl Operation {
     pub(super) fn tool_delivered(&mut self, delivery: &str, outcome: ToolOutcome) {
         let at = match self.deliveries.remove(delivery) {
             Some(Owner::Step(at)) => at,
-            Some(Owner::Series) => return self.series_delivered(outcome),
-            Some(Owner::Final | Owner::Receipts) | None => {
+            Some(Owner::Series(execution)) => return self.series_delivered(execution, outcome),
+            Some(Owner::Final(_) | Owner::Receipts) | None => {
                 return self.record_late(None, "delivery", late_outcome(&outcome));
             }
         };
@@ -322,33 +324,19 @@ impl Operation {
     }
 
     /// Where a pre or post step's events belong (C3).
-    pub(super) fn series_place(&self, name: &str) -> Place {
+    pub(super) fn series_place(&self, execution: usize, name: &str) -> Place {
         Place {
-            execution: self.executions[0].id.clone(),
+            execution: self.executions[execution].id.clone(),
             step: name.to_owned(),
             lap: Lap(1),
         }
-    }
-
-    pub(super) fn publish_series_called(&mut self, name: &str, tool: &str, outcome: CalledOutcome) {
-        let at: At = crate::engine::operation::at(&self.series_place(name));
-        self.publish(PublicEvent::ToolCalled {
-            at,
-            tool: tool.to_owned(),
-            outcome,
-        });
     }
 
     /// Whether the operation still takes what comes as it was meant.
     pub(super) fn is_over_or_settling(&self) -> bool {
         match self.phase {
             Phase::Settling(_) | Phase::Settled | Phase::Ended => true,
-            Phase::New
-            | Phase::Leasing
-            | Phase::Before(_)
-            | Phase::Graph
-            | Phase::After(..)
-            | Phase::Final(_) => false,
+            Phase::New | Phase::Leasing | Phase::Live | Phase::PostMortem(_) => false,
         }
     }
 }

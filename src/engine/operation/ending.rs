@@ -11,8 +11,8 @@ use crate::engine::limits;
 use crate::engine::operation::event::{Command, Timer};
 use crate::engine::operation::outcome::{Failure, Fulfillment, Outcome, Status, Uncertainty};
 use crate::engine::operation::published::PublicEvent;
-use crate::engine::operation::state::{Series, StepRef, StepState, TimeLimit, Uncertain};
-use crate::engine::operation::{Operation, Phase};
+use crate::engine::operation::state::{Series, Stage, StepRef, StepState, TimeLimit, Uncertain};
+use crate::engine::operation::{Operation, Phase, Todo};
 use crate::engine::routine::definition::{PostStepsTrigger, StepKind};
 
 /// How the operation ends, once that is decided.
@@ -34,13 +34,8 @@ impl Operation {
         match self.phase {
             Phase::Settling(_) | Phase::Settled | Phase::Ended => return,
             // The graph's failure stands; its post steps only end early.
-            Phase::After(_, Some(_)) if matches!(ending, Ending::Failed { .. }) => return,
-            Phase::New
-            | Phase::Leasing
-            | Phase::Before(_)
-            | Phase::Graph
-            | Phase::After(..)
-            | Phase::Final(_) => {}
+            Phase::PostMortem(_) if matches!(ending, Ending::Failed { .. }) => return,
+            Phase::New | Phase::Leasing | Phase::Live | Phase::PostMortem(_) => {}
         }
         if self.paused.take().is_some() {
             self.out.push(Command::RevokeContinuation);
@@ -59,7 +54,7 @@ impl Operation {
                 self.phase = Phase::Settling(ending);
                 self.run_post_steps_later = post_steps;
             }
-            (true, true) => self.phase = Phase::After(Series::new(), Some(ending)),
+            (true, true) => self.begin_post_mortem(ending),
             (false, true) => self.settle(ending),
         }
     }
@@ -67,16 +62,10 @@ impl Operation {
     /// Whether the post steps run before this ending settles (V23).
     fn post_steps_after(&self, ending: &Ending) -> bool {
         let body = &self.plan.definition.body;
-        let begun = match self.phase {
+        let begun = match self.executions[0].stage {
             // Once is enough.
-            Phase::After(..) | Phase::Final(_) => true,
-            Phase::New
-            | Phase::Leasing
-            | Phase::Before(_)
-            | Phase::Graph
-            | Phase::Settling(_)
-            | Phase::Settled
-            | Phase::Ended => false,
+            Stage::After(_) | Stage::Final(_) | Stage::Over => true,
+            Stage::Before(_) | Stage::Graph => false,
         };
         let always =
             body.post_steps_trigger == PostStepsTrigger::Always && !body.post_steps.is_empty();
@@ -91,20 +80,21 @@ impl Operation {
         }
     }
 
+    /// The post steps of a graph that failed (V23).
+    fn begin_post_mortem(&mut self, ending: Ending) {
+        self.phase = Phase::PostMortem(ending);
+        self.executions[0].stage = Stage::After(Series::new());
+        self.agenda.push_back(Todo::Stage(0));
+    }
+
     fn stop_everything(&mut self) {
         let requests: Vec<RequestId> = self.in_flight.keys().copied().collect();
         for request in requests {
             self.out.push(Command::StopRequest { request });
         }
-        for execution in 0..self.executions.len() {
-            let steps: Vec<_> = self.executions[execution].graph.steps().collect();
-            for step in steps {
-                let at = StepRef { execution, step };
-                if self.state_of(at).is_live() {
-                    self.clear_limit(at);
-                    self.set_state(at, StepState::Stopped);
-                }
-            }
+        for at in self.live_steps() {
+            self.clear_limit(at);
+            self.set_state(at, StepState::Stopped);
         }
         self.agents.clear();
         self.agenda.clear();
@@ -123,7 +113,7 @@ impl Operation {
             Phase::Settling(ending) => {
                 self.out.push(Command::ClearTimer(Timer::Grace));
                 if std::mem::take(&mut self.run_post_steps_later) {
-                    self.phase = Phase::After(Series::new(), Some(ending));
+                    self.begin_post_mortem(ending);
                 } else {
                     self.settle(ending);
                 }
@@ -211,7 +201,7 @@ impl Operation {
     /// Ends the operation from outside. Post steps of a failed graph end early; its failure stands.
     fn interrupt(&mut self, ending: Ending) {
         match std::mem::replace(&mut self.phase, Phase::Settled) {
-            Phase::After(_, Some(failed)) => {
+            Phase::PostMortem(failed) => {
                 self.phase = Phase::Settling(failed);
                 self.run_post_steps_later = false;
                 self.stop_everything();
@@ -243,16 +233,41 @@ impl Operation {
         });
     }
 
-    pub(super) fn fail_in_series(&mut self, failure: Failure, step: String) {
-        self.end(Ending::Failed {
-            failure,
-            step: Some(step),
-        });
+    /// An execution fails; the operation's own one ends it.
+    pub(super) fn fail_execution(
+        &mut self,
+        execution: usize,
+        failure: Failure,
+        step: Option<String>,
+    ) {
+        match &self.executions[execution].iteration {
+            None => self.end(Ending::Failed { failure, step }),
+            Some(iteration) => {
+                let iteration = iteration.clone();
+                self.fail_iteration(&iteration, failure, step);
+            }
+        }
+    }
+
+    /// An execution has succeeded; the operation's own one ends it.
+    pub(super) fn execution_over(&mut self, execution: usize) {
+        match self.executions[execution].iteration.clone() {
+            None => self.end(Ending::Succeeded),
+            Some(iteration) => self.iteration_over(execution, &iteration),
+        }
     }
 
     pub(super) fn timer_fired(&mut self, timer: &Timer) {
         match timer {
-            Timer::Deadline => self.fail(Failure::Deadline, None),
+            Timer::Deadline => self.end(Ending::Failed {
+                failure: Failure::Deadline,
+                step: None,
+            }),
+            Timer::Iteration { execution } => {
+                if let Some(index) = self.find_execution(execution) {
+                    self.fail_execution(index, Failure::Deadline, None);
+                }
+            }
             Timer::Grace => {
                 if matches!(self.phase, Phase::Settling(_)) {
                     // What comes from now on is late and changes nothing.
@@ -265,15 +280,10 @@ impl Operation {
                 step,
                 lap,
             } => {
-                let found = self
-                    .executions
-                    .iter()
-                    .position(|held| held.id == *execution);
-                let Some((index, graph)) =
-                    found.map(|index| (index, self.executions[index].graph.clone()))
-                else {
+                let Some(index) = self.find_execution(execution) else {
                     return;
                 };
+                let graph = self.executions[index].graph.clone();
                 if let Some(step) = graph.find(step)
                     && self.executions[index].steps[step.at()].lap == *lap
                 {

@@ -230,6 +230,11 @@ pub enum Timer {
     Deadline,
     /// What a settling operation waits for what is in flight (G10).
     Grace,
+    /// An iteration's deadline (V24).
+    Iteration {
+        /// The execution that is the iteration.
+        execution: ExecutionId,
+    },
     /// A lap's time limit (V24).
     Step {
         /// The execution.

@@ -20,8 +20,10 @@ pub(super) struct Flight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Step(StepRef),
-    Series,
-    Final,
+    /// A pre or post step of an execution.
+    Series(usize),
+    /// The final verification of an execution.
+    Final(usize),
     Receipts,
 }
 
@@ -54,6 +56,9 @@ impl Operation {
 
     /// Whether a step still takes a reply as it was meant.
     pub(super) fn takes(&self, at: StepRef, request: RequestId) -> bool {
+        if !self.active.contains(&at.execution) {
+            return false;
+        }
         match self.state_of(at) {
             StepState::Stopping(_) | StepState::Uncertain(_) => false,
             StepState::Idle
@@ -62,17 +67,29 @@ impl Operation {
             | StepState::ToolRun(_)
             | StepState::GateChecks(_)
             | StepState::OperatorGate
+            | StepState::Condition
+            | StepState::Repeating(_)
             | StepState::Claimed(_)
             | StepState::Settled(_)
-            | StepState::Skipped
+            | StepState::Skipped(_)
             | StepState::Stopped => self.state_of(at).in_flight() == Some(request),
         }
     }
 
     /// A reply has come that its step gave up: nothing of it is in flight any more.
     pub(super) fn given_up(&mut self, at: StepRef, request: RequestId) {
+        if !self.active.contains(&at.execution) {
+            return;
+        }
         match self.take_state(at) {
-            StepState::Stopping(stopping) if stopping == request => self.stopped(at),
+            StepState::Stopping(mut stopping) => {
+                stopping.remove(&request);
+                if stopping.is_empty() {
+                    self.stopped(at);
+                } else {
+                    self.set_state(at, StepState::Stopping(stopping));
+                }
+            }
             StepState::Uncertain(mut uncertain) if uncertain.stopping == Some(request) => {
                 uncertain.stopping = None;
                 self.set_state(at, StepState::Uncertain(uncertain));

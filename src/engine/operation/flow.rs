@@ -3,13 +3,12 @@
 //! A join is decided by what its incoming forward edges can still do, never by who came first: an
 //! edge is active, dead, or pending, and that is read off its source's state alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::engine::id::{ExecutionId, Lap};
+use crate::engine::id::{ExecutionId, Lap, RequestId};
 use crate::engine::limits;
-use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::{Command, Timer};
 use crate::engine::operation::flight::Owner;
 use crate::engine::operation::look::FinalLook;
@@ -17,10 +16,10 @@ use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::prompt::HandoffBlock;
 use crate::engine::operation::published::{At, PublicEvent, SettledVerdict};
 use crate::engine::operation::state::{
-    Author, Basis, Claim, Execution, RetryHandoff, Series, Settled, Step, StepRef, StepState,
-    TimeLimit, WorkRecord,
+    Author, Basis, Claim, Execution, Iteration, RetryHandoff, Series, Settled, Skip, Stage, Step,
+    StepRef, StepState, TimeLimit, WorkRecord,
 };
-use crate::engine::operation::{Operation, Phase};
+use crate::engine::operation::{Operation, Todo};
 use crate::engine::routine::definition::{PostStepsTrigger, StepKind};
 use crate::engine::routine::graph::{EdgeClass, EdgeIndex, RoutineGraph, StepIndex};
 
@@ -35,7 +34,7 @@ pub(super) enum EdgeState<'a> {
 }
 
 impl Execution {
-    pub(super) fn new(id: ExecutionId, graph: RoutineGraph) -> Self {
+    pub(super) fn new(id: ExecutionId, graph: RoutineGraph, iteration: Option<Iteration>) -> Self {
         let step = || Step {
             lap: Lap::default(),
             state: StepState::Idle,
@@ -48,6 +47,10 @@ impl Execution {
             taken: vec![0; graph.body().edges.len()],
             runs: 0,
             live: 0,
+            stage: Stage::Before(Series::new()),
+            pre: Vec::new(),
+            post: Vec::new(),
+            iteration,
             graph,
         }
     }
@@ -59,13 +62,19 @@ impl Execution {
                 Some(handoff) => EdgeState::Active(handoff),
                 None => EdgeState::Dead,
             },
-            StepState::Skipped | StepState::Stopped => EdgeState::Dead,
+            StepState::Skipped(Skip::ByCondition { handoffs }) => match handoffs.get(&edge) {
+                Some(handoff) => EdgeState::Active(handoff),
+                None => EdgeState::Dead,
+            },
+            StepState::Skipped(Skip::NotActivated) | StepState::Stopped => EdgeState::Dead,
             StepState::Idle
             | StepState::Ready
             | StepState::Turn(_)
             | StepState::ToolRun(_)
             | StepState::GateChecks(_)
             | StepState::OperatorGate
+            | StepState::Condition
+            | StepState::Repeating(_)
             | StepState::Claimed(_)
             | StepState::Uncertain(_)
             | StepState::Stopping(_) => EdgeState::Pending,
@@ -88,6 +97,30 @@ impl Execution {
             .collect()
     }
 
+    /// The output of its one reached terminal, with several an object by slug (C3).
+    pub(super) fn output(&self) -> Value {
+        let mut outputs: Vec<(&str, &Value)> = self
+            .graph
+            .steps()
+            .filter_map(
+                |step| match (&self.graph.step(step).kind, &self.steps[step.at()].state) {
+                    (StepKind::Terminal { .. }, StepState::Settled(settled)) => {
+                        Some((self.graph.step(step).slug.as_str(), &settled.claim.output))
+                    }
+                    _ => None,
+                },
+            )
+            .collect();
+        match outputs.len() {
+            1 => outputs.remove(0).1.clone(),
+            _ => outputs
+                .into_iter()
+                .map(|(slug, output)| (slug.to_owned(), output.clone()))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+        }
+    }
+
     /// The handoff blocks that a step is shown.
     pub(super) fn blocks(&self, step: StepIndex) -> Vec<HandoffBlock> {
         self.handoffs(step)
@@ -106,14 +139,14 @@ impl Execution {
 
 impl Operation {
     /// Begins the graph: all entries in file order.
-    pub(super) fn begin_graph(&mut self) {
-        self.phase = Phase::Graph;
-        let graph = self.executions[0].graph.clone();
+    pub(super) fn begin_graph(&mut self, execution: usize) {
+        self.executions[execution].stage = Stage::Graph;
+        let graph = self.executions[execution].graph.clone();
         let begins =
             |step: &StepIndex| graph.entries().contains(step) || graph.forward_in(*step).is_empty();
         // What only a retry edge leads to is passed by for now: it must hold nobody (G8).
         for step in graph.steps().filter(begins) {
-            self.wake(StepRef { execution: 0, step });
+            self.wake(StepRef { execution, step });
         }
     }
 
@@ -126,9 +159,11 @@ impl Operation {
             StepState::ToolRun(_) => self.advance_tool_run(at),
             StepState::GateChecks(_) => self.advance_gate_checks(at),
             StepState::Claimed(_) => self.advance_claimed(at),
+            StepState::Repeating(_) => self.advance_repeat(at),
             StepState::OperatorGate
+            | StepState::Condition
             | StepState::Settled(_)
-            | StepState::Skipped
+            | StepState::Skipped(_)
             | StepState::Uncertain(_)
             | StepState::Stopping(_)
             | StepState::Stopped => {}
@@ -153,21 +188,31 @@ impl Operation {
             self.set_state(at, StepState::Ready);
             self.wake(at);
         } else {
-            self.skip(at);
+            self.skip(at, Skip::NotActivated);
         }
     }
 
-    /// A step that nothing activated: recorded, and its own edges die (G8).
-    fn skip(&mut self, at: StepRef) {
+    /// A step that doesn't run: recorded, and its own edges die, unless its author's skip is
+    /// approved (G8, V20).
+    pub(super) fn skip(&mut self, at: StepRef, skip: Skip) {
         self.next_lap(at);
-        self.set_state(at, StepState::Skipped);
+        let (reason, edges) = match &skip {
+            Skip::NotActivated => ("not_activated", Vec::new()),
+            Skip::ByCondition { handoffs } => {
+                ("condition", handoffs.keys().copied().collect::<Vec<_>>())
+            }
+        };
+        self.set_state(at, StepState::Skipped(skip));
         self.publish_settled(
             at,
             SettledVerdict::Skipped,
-            Some("not_activated"),
+            Some(reason),
             Value::Null,
             Value::Null,
         );
+        for edge in edges {
+            self.publish_activation(at, edge, None);
+        }
         self.wake_targets(at);
     }
 
@@ -207,10 +252,10 @@ impl Operation {
         for &edge in execution.graph.outgoing(at.step) {
             if matches!(execution.graph.edge(edge).class, EdgeClass::Forward) {
                 let step = execution.graph.edge(edge).to;
-                self.agenda.push_back(StepRef {
+                self.agenda.push_back(Todo::Step(StepRef {
                     execution: at.execution,
                     step,
-                });
+                }));
             }
         }
     }
@@ -234,7 +279,7 @@ impl Operation {
                     attempts: taken,
                 };
                 self.set_state(at, StepState::Settled(Box::new(settled)));
-                return self.fail(failure, Some(at));
+                return self.fail(failure, at);
             }
         }
         // Renewal first: an inner edge that is taken together with its outer one counts from there.
@@ -282,27 +327,32 @@ impl Operation {
             .retries
             .clear();
         self.clear_limit(at);
-        let request = self.state_of(at).in_flight();
+        self.abandon_iterations(at);
         for next in self.agents.forget(at) {
             self.wake(next);
         }
         self.deliveries.retain(|_, owner| *owner != Owner::Step(at));
-        match request {
-            Some(request) => {
-                let asked = matches!(
-                    self.state_of(at),
-                    StepState::Stopping(_) | StepState::Uncertain(_)
-                );
-                if !asked {
-                    self.out.push(Command::StopRequest { request });
-                }
-                self.set_state(at, StepState::Stopping(request));
-            }
-            None => {
-                self.free_agent_of(at);
-                self.set_state(at, StepState::Idle);
-            }
+        let in_flight: BTreeSet<RequestId> = self
+            .in_flight
+            .iter()
+            .filter(|(_, flight)| flight.owner == Owner::Step(at))
+            .map(|(request, _)| *request)
+            .collect();
+        if in_flight.is_empty() {
+            self.free_agent_of(at);
+            return self.set_state(at, StepState::Idle);
         }
+        let asked = matches!(
+            self.state_of(at),
+            StepState::Stopping(_) | StepState::Uncertain(_)
+        );
+        if !asked {
+            let stops = in_flight
+                .iter()
+                .map(|&request| Command::StopRequest { request });
+            self.out.extend(stops);
+        }
+        self.set_state(at, StepState::Stopping(in_flight));
     }
 
     /// What was in flight for an invalidated lap has settled: the step is free for a new lap.
@@ -313,22 +363,23 @@ impl Operation {
     }
 
     /// Nothing is live any more (G10).
-    pub(super) fn finish_graph(&mut self) {
-        let execution = &self.executions[0];
+    pub(super) fn finish_graph(&mut self, index: usize) {
+        let execution = &self.executions[index];
         let reached = execution.graph.steps().any(|step| {
             matches!(execution.graph.step(step).kind, StepKind::Terminal { .. })
                 && matches!(execution.steps[step.at()].state, StepState::Settled(_))
         });
         if !reached {
-            return self.fail(Failure::NoTerminalReached, None);
+            return self.fail_execution(index, Failure::NoTerminalReached, None);
         }
         let body = execution.graph.body();
-        self.phase = match (body.post_steps.is_empty(), body.post_steps_trigger) {
-            (true, _) => Phase::Final(FinalLook::new()),
+        self.executions[index].stage = match (body.post_steps.is_empty(), body.post_steps_trigger) {
+            (true, _) => Stage::Final(FinalLook::new()),
             (false, PostStepsTrigger::OnSuccess | PostStepsTrigger::Always) => {
-                Phase::After(Series::new(), None)
+                Stage::After(Series::new())
             }
         };
+        self.agenda.push_back(Todo::Stage(index));
     }
 
     /// A terminal is reached: its output is that of what activated it (C3).
@@ -383,7 +434,7 @@ impl Operation {
         };
         self.publish_settled(at, verdict, reason, output, data);
         if reason.is_some() {
-            self.fail(Failure::TerminalFail { text }, Some(at));
+            self.fail(Failure::TerminalFail { text }, at);
         }
     }
 
@@ -424,10 +475,10 @@ impl Operation {
         crate::engine::operation::at(&self.place(at))
     }
 
-    /// Fails the operation; `at` is where.
-    pub(super) fn fail(&mut self, failure: Failure, at: Option<StepRef>) {
-        let step = at.map(|at| self.place(at).step);
-        self.end(Ending::Failed { failure, step });
+    /// A step fails: its execution fails, and with it whatever repeats that (G3).
+    pub(super) fn fail(&mut self, failure: Failure, at: StepRef) {
+        let step = self.place(at).step;
+        self.fail_execution(at.execution, failure, Some(step));
     }
 
     /// Counts a step run against the execution's limit (G6).
@@ -501,6 +552,9 @@ fn terminal_output(execution: &Execution, terminal: StepIndex) -> Value {
                     execution.graph.step(from).slug.as_str(),
                     &settled.claim.output,
                 )),
+                StepState::Skipped(_) => {
+                    Some((execution.graph.step(from).slug.as_str(), &Value::Null))
+                }
                 _ => None,
             }
         })

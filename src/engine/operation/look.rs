@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::engine::id::RequestId;
-use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::{Command, VerifierFailure};
 use crate::engine::operation::flight::{Owner, Sent};
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::published::{At, PublicEvent, SettledVerdict};
 use crate::engine::operation::state::{
-    Author, Basis, Bodies, Claim, Claimed, GateChecks, LookAt, Looks, Settled, StepRef, StepState,
-    WorkRecord,
+    Author, Basis, Bodies, Claim, Claimed, GateChecks, LookAt, Looks, Settled, Stage, StepRef,
+    StepState, WorkRecord,
 };
 use crate::engine::operation::work::settled_data;
 use crate::engine::operation::{Operation, Phase};
@@ -108,7 +107,7 @@ impl Operation {
             }
             Err(failure) => {
                 self.set_state(at, StepState::Claimed(claimed));
-                self.fail(failure, Some(at));
+                self.fail(failure, at);
             }
         }
     }
@@ -164,35 +163,32 @@ impl Operation {
             }
             Err(failure) => {
                 self.set_state(at, StepState::GateChecks(gate));
-                self.fail(failure, Some(at));
+                self.fail(failure, at);
             }
         }
     }
 
-    /// Asks the verifier about the whole operation. Says whether something moved.
-    pub(super) fn advance_final(&mut self) -> bool {
-        let Phase::Final(look) = &self.phase else {
-            return false;
+    /// Asks the verifier about a whole execution.
+    pub(super) fn advance_final(&mut self, execution: usize) {
+        let Stage::Final(look) = &self.executions[execution].stage else {
+            return;
         };
         match look.at {
             LookAt::Ask => {}
-            LookAt::Asking(_) | LookAt::Held(_) | LookAt::Oversized { .. } => return false,
+            LookAt::Asking(_) | LookAt::Held(_) | LookAt::Oversized { .. } => return,
         }
-        let observation = self.observe_final(&look.looks, look.bodies);
+        let observation = self.observe_final(execution, &look.looks, look.bodies);
         let attestations = look.looks.attestations.clone();
-        let definition = self.plan.definition.clone();
+        let graph = self.executions[execution].graph.clone();
         let at = match observation {
             Err(size) => LookAt::Oversized {
                 size,
-                sources: self.final_sources(),
+                sources: self.final_sources(execution),
             },
-            Ok(observation) => match self.expand_checks(0, &definition.body.verify) {
-                Err(failure) => {
-                    self.fail(failure, None);
-                    return true;
-                }
+            Ok(observation) => match self.expand_checks(execution, &graph.body().verify) {
+                Err(failure) => return self.fail_execution(execution, failure, None),
                 Ok(checks) => {
-                    let request = self.request(Owner::Final, Sent::Look);
+                    let request = self.request(Owner::Final(execution), Sent::Look);
                     self.out.push(Command::Verify {
                         request,
                         place: None,
@@ -204,16 +200,15 @@ impl Operation {
                 }
             },
         };
-        if let Phase::Final(look) = &mut self.phase {
+        if let Stage::Final(look) = &mut self.executions[execution].stage {
             look.at = at;
         }
-        false
     }
 
     /// Looks at the receipts of an operation that has settled (V31).
     pub(super) fn check_receipts(&mut self) {
         let definition = self.plan.definition.clone();
-        let asked = match self.observe_final(&Looks::default(), Bodies::Receipts) {
+        let asked = match self.observe_final(0, &Looks::default(), Bodies::Receipts) {
             Ok(observation) => self
                 .expand_checks(0, &definition.body.verify)
                 .map(|checks| (observation, checks))
@@ -265,9 +260,9 @@ impl Operation {
                 self.record_late_decision(&decision);
                 self.given_up(at, request);
             }
-            Some(Owner::Final) => self.final_decided(decision),
+            Some(Owner::Final(execution)) => self.final_decided(execution, decision),
             Some(Owner::Receipts) => self.out.push(Command::ReportReceipts(decision)),
-            Some(Owner::Series) | None => self.record_late_decision(&decision),
+            Some(Owner::Series(_)) | None => self.record_late_decision(&decision),
         }
         self.settle_if_quiet();
     }
@@ -382,23 +377,24 @@ impl Operation {
         }
     }
 
-    fn final_decided(&mut self, decision: Result<Decision, VerifierFailure>) {
-        if !matches!(self.phase, Phase::Final(_)) {
+    fn final_decided(&mut self, execution: usize, decision: Result<Decision, VerifierFailure>) {
+        let is_live = matches!(self.phase, Phase::Live);
+        if !is_live || !matches!(self.executions[execution].stage, Stage::Final(_)) {
             return self.record_late_decision(&decision);
         }
         let decision = understood(decision);
         let at = At {
-            execution: self.executions[0].id.clone(),
+            execution: self.executions[execution].id.clone(),
             step: None,
             lap: None,
         };
         self.publish_decided(at, ObservationPhase::Final, &decision);
-        let Phase::Final(look) = &mut self.phase else {
+        let Stage::Final(look) = &mut self.executions[execution].stage else {
             return;
         };
         look.looks.keep(decision.clone());
         if decision.finding.is_verified() {
-            self.end(Ending::Succeeded);
+            self.execution_over(execution);
         } else {
             look.at = LookAt::Held(decision);
         }

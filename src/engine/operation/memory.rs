@@ -23,6 +23,10 @@ impl Memory {
         self.0.insert(key.to_owned(), value);
     }
 
+    pub(super) fn forget(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
     /// Answers a call; `None` where the tool is none of memory's.
     pub(super) fn answer(&mut self, tool: &str, args: &Value) -> Option<ToolOutcome> {
         let known: &[&str] = match tool {

@@ -14,6 +14,7 @@
 //! | `flight` | requests that are not answered yet |
 //! | `look`, `observe` | verification (V3, V13, V26) |
 //! | `series` | pre and post steps (V23) |
+//! | `repeat`, `scope` | map, fold and until, and what templates mean inside (V21, V22) |
 //! | `pause` | waits and answers (V5a, V6, V10a) |
 //! | `ending` | failure, cancellation, close, settlement (G10, V24, V31) |
 //!
@@ -35,7 +36,9 @@ mod picture;
 pub mod plan;
 mod prompt;
 pub mod published;
+mod repeat;
 pub mod route;
+mod scope;
 mod series;
 mod state;
 mod turn;
@@ -53,17 +56,16 @@ use bytes::Bytes;
 
 use crate::engine::digest::Digest;
 use crate::engine::evidence::{Place, Receipt, Source, SourceHeader, SourceKind};
-use crate::engine::id::{Generation, RequestId, RunId, SourceId};
+use crate::engine::id::{ExecutionId, Generation, RequestId, RunId, SourceId};
 use crate::engine::operation::effects::EffectAccount;
 use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::{Command, Event, IllegalEvent, Timer};
 use crate::engine::operation::flight::{Flight, Owner};
-use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::memory::Memory;
 use crate::engine::operation::outcome::{Outcome, Usage};
 use crate::engine::operation::plan::Plan;
 use crate::engine::operation::published::{At, PublicEvent};
-use crate::engine::operation::state::{Execution, Series, SeriesOutcome, StepRef, StepState};
+use crate::engine::operation::state::{Execution, Stage, StepRef, StepState};
 use crate::engine::operation::view::OperationState;
 use crate::engine::verify::Held;
 
@@ -77,14 +79,14 @@ pub struct Operation {
     generation: Generation,
     executions: Vec<Execution>,
     memory: Memory,
-    pre: Vec<SeriesOutcome>,
-    post: Vec<SeriesOutcome>,
     agents: Agents,
     effects: EffectAccount,
     usage: Usage,
     in_flight: BTreeMap<RequestId, Flight>,
-    /// Steps to look at; emptied after every event.
-    agenda: VecDeque<StepRef>,
+    /// What to look at; emptied after every event.
+    agenda: VecDeque<Todo>,
+    /// The executions that are not over, from outer to inner.
+    active: BTreeSet<usize>,
     /// How badly each step that waits holds the operation up; kept by `set_state` alone.
     holds: BTreeMap<StepRef, Held>,
     deliveries: BTreeMap<String, Owner>,
@@ -104,14 +106,10 @@ pub struct Operation {
 enum Phase {
     New,
     Leasing,
-    /// Pre steps run.
-    Before(Series),
-    /// The graph runs.
-    Graph,
-    /// Post steps run; the ending is decided where the graph failed.
-    After(Series, Option<Ending>),
-    /// The final verification is asked for or isn't there yet.
-    Final(FinalLook),
+    /// Executions run, each at its own stage.
+    Live,
+    /// The graph failed, and the post steps that run all the same do.
+    PostMortem(Ending),
     /// It is decided how the operation ends; what is in flight has the grace to settle.
     Settling(Ending),
     /// It settled. A receipt check may be in flight (V31).
@@ -120,20 +118,13 @@ enum Phase {
     Ended,
 }
 
-impl Phase {
-    fn label(&self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Leasing => "leasing",
-            Self::Before(_) => "before the graph",
-            Self::Graph => "in the graph",
-            Self::After(..) => "after the graph",
-            Self::Final(_) => "verifying",
-            Self::Settling(_) => "settling",
-            Self::Settled => "settled",
-            Self::Ended => "ended",
-        }
-    }
+/// Something on the agenda.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Todo {
+    /// A step.
+    Step(StepRef),
+    /// An execution's pre or post steps, or its final verification.
+    Stage(usize),
 }
 
 #[derive(Debug, Default)]
@@ -162,20 +153,19 @@ pub enum Admission {
 impl Operation {
     /// An operation in which nothing has happened.
     pub fn new(plan: Arc<Plan>) -> Self {
-        let root = Execution::new(plan.operation.execution(1), plan.graph.clone());
+        let root = Execution::new(plan.operation.execution(1), plan.graph.clone(), None);
         Self {
             phase: Phase::New,
             paused: None,
             generation: Generation::default(),
             executions: vec![root],
             memory: Memory::default(),
-            pre: Vec::new(),
-            post: Vec::new(),
             agents: Agents::default(),
             effects: EffectAccount::default(),
             usage: Usage::default(),
             in_flight: BTreeMap::new(),
             agenda: VecDeque::new(),
+            active: BTreeSet::from([0]),
             holds: BTreeMap::new(),
             deliveries: BTreeMap::new(),
             sources: Vec::new(),
@@ -199,7 +189,7 @@ impl Operation {
         if !self.is_legal(&event) {
             return Err(IllegalEvent {
                 event: event.name(),
-                phase: self.phase.label(),
+                phase: self.phase_label(),
             });
         }
         self.now = self.now.max(now);
@@ -240,6 +230,20 @@ impl Operation {
         Ok(std::mem::take(&mut self.out))
     }
 
+    fn phase_label(&self) -> &'static str {
+        match (&self.phase, &self.executions[0].stage) {
+            (Phase::New, _) => "new",
+            (Phase::Leasing, _) => "leasing",
+            (Phase::Live, Stage::Before(_)) => "before the graph",
+            (Phase::Live, Stage::Graph) => "in the graph",
+            (Phase::Live, Stage::After(_)) | (Phase::PostMortem(_), _) => "after the graph",
+            (Phase::Live, Stage::Final(_) | Stage::Over) => "verifying",
+            (Phase::Settling(_), _) => "settling",
+            (Phase::Settled, _) => "settled",
+            (Phase::Ended, _) => "ended",
+        }
+    }
+
     /// The table of events and phases.
     fn is_legal(&self, event: &Event) -> bool {
         match event {
@@ -247,14 +251,8 @@ impl Operation {
             Event::LeasesTaken => match self.phase {
                 Phase::Leasing => true,
                 // It ended, or is ending, while the leases were being taken.
-                Phase::After(_, Some(_)) | Phase::Settling(_) | Phase::Settled | Phase::Ended => {
-                    true
-                }
-                Phase::New
-                | Phase::Before(_)
-                | Phase::Graph
-                | Phase::After(_, None)
-                | Phase::Final(_) => false,
+                Phase::PostMortem(_) | Phase::Settling(_) | Phase::Settled | Phase::Ended => true,
+                Phase::New | Phase::Live => false,
             },
             Event::ResumeAdmitted { generation, .. } => {
                 self.paused.is_some() && *generation == self.generation.next()
@@ -264,10 +262,8 @@ impl Operation {
                 Phase::Settled | Phase::Ended => true,
                 Phase::New
                 | Phase::Leasing
-                | Phase::Before(_)
-                | Phase::Graph
-                | Phase::After(..)
-                | Phase::Final(_)
+                | Phase::Live
+                | Phase::PostMortem(_)
                 | Phase::Settling(_) => false,
             },
             Event::RequestSent { .. }
@@ -288,7 +284,7 @@ impl Operation {
     pub fn state(&self) -> OperationState {
         match (&self.phase, self.paused) {
             (Phase::New, _) => OperationState::New,
-            (Phase::Settling(_), _) | (Phase::After(_, Some(_)), _) => OperationState::Settling,
+            (Phase::Settling(_) | Phase::PostMortem(_), _) => OperationState::Settling,
             (Phase::Settled, _) => match self.outcome.as_ref().map(|outcome| outcome.status) {
                 Some(outcome::Status::Succeeded) => OperationState::Succeeded,
                 Some(outcome::Status::Cancelled) => OperationState::Cancelled,
@@ -360,73 +356,103 @@ impl Operation {
 
     fn begin(&mut self) {
         if matches!(self.phase, Phase::Leasing) {
-            self.phase = Phase::Before(Series::new());
+            self.phase = Phase::Live;
+            self.agenda.push_back(Todo::Stage(0));
         }
     }
 
     /// Does everything that may be done now.
     fn pump(&mut self) {
         loop {
-            match self.phase {
-                Phase::Before(_) | Phase::After(..) => {
-                    if !self.advance_series() {
-                        return;
-                    }
+            match (&self.phase, self.agenda.pop_front()) {
+                // Its execution may be over by now.
+                (Phase::Live, Some(Todo::Step(at))) if !self.active.contains(&at.execution) => {}
+                (Phase::Live, Some(Todo::Step(at))) => self.advance(at),
+                (Phase::Live | Phase::PostMortem(_), Some(Todo::Stage(execution))) => {
+                    self.advance_stage(execution);
                 }
-                Phase::Graph => {
-                    if let Some(at) = self.agenda.pop_front() {
-                        self.advance(at);
-                    } else if self.executions[0].live == 0 {
-                        self.finish_graph();
-                    } else {
-                        return;
-                    }
-                }
-                Phase::Final(_) => {
-                    if !self.advance_final() {
-                        return;
-                    }
-                }
-                Phase::New
-                | Phase::Leasing
-                | Phase::Settling(_)
-                | Phase::Settled
-                | Phase::Ended => {
+                // Its steps have ended.
+                (Phase::PostMortem(_), Some(Todo::Step(_))) => {}
+                (Phase::Live, None) => match self.finished_graph() {
+                    Some(execution) => self.finish_graph(execution),
+                    None => return,
+                },
+                (Phase::PostMortem(_), None) => return,
+                (
+                    Phase::New
+                    | Phase::Leasing
+                    | Phase::Settling(_)
+                    | Phase::Settled
+                    | Phase::Ended,
+                    _,
+                ) => {
+                    self.agenda.clear();
                     return;
                 }
             }
         }
     }
 
+    /// An execution in whose graph nothing is live any more: the agenda is empty.
+    fn finished_graph(&self) -> Option<usize> {
+        // From inner to outer: an inner one that is over brings its step on first.
+        self.active.iter().rev().copied().find(|&index| {
+            let execution = &self.executions[index];
+            matches!(execution.stage, Stage::Graph) && execution.live == 0
+        })
+    }
+
+    fn advance_stage(&mut self, execution: usize) {
+        match self.executions[execution].stage {
+            Stage::Before(_) | Stage::After(_) => self.advance_series(execution),
+            Stage::Final(_) => self.advance_final(execution),
+            Stage::Graph | Stage::Over => {}
+        }
+    }
+
     /// Whether new model and tool calls are stopped (V5a).
     fn is_halted(&self) -> bool {
         self.holds.values().any(|held| held.halts())
+            || self
+                .active
+                .iter()
+                .any(|&index| self.executions[index].stage.held().is_some_and(Held::halts))
     }
 
     /// Puts every step that may want something on the agenda.
     fn look_at_everything(&mut self) {
         let live = self.live_steps();
-        self.agenda.extend(live);
+        self.agenda.extend(live.into_iter().map(Todo::Step));
+        self.agenda
+            .extend(self.active.iter().copied().map(Todo::Stage));
+    }
+
+    fn live_steps_of(&self, index: usize) -> Vec<StepRef> {
+        let execution = &self.executions[index];
+        let live = |step: &crate::engine::routine::graph::StepIndex| {
+            execution
+                .steps
+                .get(step.at())
+                .is_some_and(|step| step.state.is_live())
+        };
+        let steps = execution.graph.steps().filter(live);
+        steps
+            .map(|step| StepRef {
+                execution: index,
+                step,
+            })
+            .collect()
     }
 
     fn live_steps(&self) -> Vec<StepRef> {
-        let mut live = Vec::new();
-        for (index, execution) in self.executions.iter().enumerate() {
-            let steps = execution.graph.steps();
-            live.extend(
-                steps
-                    .filter(|step| execution.steps[step.at()].state.is_live())
-                    .map(|step| StepRef {
-                        execution: index,
-                        step,
-                    }),
-            );
-        }
-        live
+        let active = self.active.iter();
+        active
+            .flat_map(|&index| self.live_steps_of(index))
+            .collect()
     }
 
     fn wake(&mut self, at: StepRef) {
-        self.agenda.push_back(at);
+        self.agenda.push_back(Todo::Step(at));
     }
 
     fn state_of(&self, at: StepRef) -> &StepState {
@@ -462,6 +488,14 @@ impl Operation {
             true => std::mem::replace(slot, StepState::Ready),
             false => std::mem::replace(slot, StepState::Idle),
         }
+    }
+
+    /// An execution that is not over.
+    fn find_execution(&self, id: &ExecutionId) -> Option<usize> {
+        self.active
+            .iter()
+            .copied()
+            .find(|&index| self.executions[index].id == *id)
     }
 
     fn place(&self, at: StepRef) -> Place {

@@ -163,13 +163,14 @@ impl Operation {
         })
     }
 
-    /// The view of the whole operation.
+    /// The view of a whole execution.
     pub(super) fn observe_final(
         &self,
+        index: usize,
         looks: &Looks,
         bodies: Bodies,
     ) -> Result<Observation, Oversized> {
-        let root = &self.executions[0];
+        let root = &self.executions[index];
         let mut terminals = Map::new();
         for step in root.graph.steps() {
             if let (StepKind::Terminal { .. }, StepState::Settled(settled)) =
@@ -178,7 +179,10 @@ impl Operation {
                 let output = match bodies {
                     Bodies::Inline => settled.claim.output.clone(),
                     Bodies::Receipts => {
-                        let from = self.predecessors(StepRef { execution: 0, step });
+                        let from = self.predecessors(StepRef {
+                            execution: index,
+                            step,
+                        });
                         from.iter()
                             .filter_map(|(_, settled)| settled.body.as_ref())
                             .map(|body| self.receipt_of(body))
@@ -204,7 +208,7 @@ impl Operation {
         view.insert("lap".into(), Value::Null);
         view.insert("output".into(), output);
         view.insert("terminals".into(), terminals.into());
-        view.insert("post_steps".into(), series(&self.post));
+        view.insert("post_steps".into(), series(&root.post));
         // References to every source could outgrow the view; the index leads to them all (V29).
         view.insert(
             "sources".into(),
@@ -291,17 +295,22 @@ impl Operation {
     }
 
     /// The sources whose bodies make the final view large.
-    pub(super) fn final_sources(&self) -> Vec<SourceId> {
-        let root = &self.executions[0];
+    pub(super) fn final_sources(&self, index: usize) -> Vec<SourceId> {
+        let root = &self.executions[index];
         let terminals = root.graph.steps().filter(|&step| {
             matches!(root.graph.step(step).kind, StepKind::Terminal { .. })
                 && matches!(root.steps[step.at()].state, StepState::Settled(_))
         });
         let mut sources: Vec<SourceId> = terminals
-            .flat_map(|step| self.predecessor_sources(StepRef { execution: 0, step }))
+            .flat_map(|step| {
+                self.predecessor_sources(StepRef {
+                    execution: index,
+                    step,
+                })
+            })
             .collect();
         sources.extend(
-            self.post
+            root.post
                 .iter()
                 .filter_map(|outcome| outcome.source.as_ref())
                 .map(|source| source.id.clone()),

@@ -124,6 +124,37 @@ pub enum Failure {
         /// Which.
         text: String,
     },
+    /// A step's condition is false, and that fails it.
+    ConditionFailed {
+        /// The memory key.
+        memory_key: String,
+    },
+    /// An iteration of a repeating step failed.
+    IterationFailed {
+        /// Which, from 0; `None` where none began.
+        index: Option<u64>,
+        /// The step inside that failed, if one did.
+        step: Option<String>,
+        /// Why.
+        cause: Box<Failure>,
+    },
+    /// A source that can't be iterated over.
+    BadSource {
+        /// Why.
+        text: String,
+    },
+    /// A source has more items than may be iterated over, and nothing chose a part.
+    SourceTooLarge {
+        /// How many.
+        total: u64,
+        /// How many may be.
+        limit: u64,
+    },
+    /// An until's condition wasn't met after its last iteration.
+    MaxIterationsExceeded {
+        /// How many there were.
+        max_iterations: u64,
+    },
     /// A retry edge was taken as often as it may be.
     RetryExhausted {
         /// The gate's slug.
@@ -170,6 +201,10 @@ impl Failure {
             Self::PostStepFailed { .. } => "post_step_failed",
             Self::HandoffMismatch { .. } => "handoff_mismatch",
             Self::TemplateFailed { .. } => "template_failed",
+            Self::ConditionFailed { .. } => "condition_failed",
+            Self::IterationFailed { .. } | Self::BadSource { .. } => "iteration_failed",
+            Self::SourceTooLarge { .. } => "source_too_large",
+            Self::MaxIterationsExceeded { .. } => "max_iterations_exceeded",
             Self::RetryExhausted { .. } => "retry_exhausted",
             Self::StepLimit => "step_limit",
             Self::Deadline => "deadline",
@@ -194,6 +229,18 @@ impl Failure {
                 json!({ "name": name, "text": text })
             }
             Self::HandoffMismatch { edge, text } => json!({ "edge": edge, "text": text }),
+            Self::ConditionFailed { memory_key } => json!({ "memory_key": memory_key }),
+            Self::IterationFailed { index, step, cause } => json!({
+                "iteration": index,
+                "step": step,
+                "reason": cause.code(),
+                "cause": cause.detail(),
+            }),
+            Self::BadSource { text } => json!({ "text": text }),
+            Self::SourceTooLarge { total, limit } => json!({ "total": total, "limit": limit }),
+            Self::MaxIterationsExceeded { max_iterations } => {
+                json!({ "max_iterations": max_iterations })
+            }
             Self::RetryExhausted {
                 gate,
                 edge,

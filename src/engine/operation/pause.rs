@@ -12,32 +12,24 @@ use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::published::{PublicEvent, PublicWait};
 use crate::engine::operation::route;
 use crate::engine::operation::state::{
-    Author, Bodies, Call, CallAt, Claim, LookAt, Looks, StepRef, StepState, TurnAt, Uncertain,
-    WorkRecord,
+    Author, Bodies, Call, CallAt, Claim, LookAt, Looks, Series, Stage, StepRef, StepState, TurnAt,
+    Uncertain, WorkRecord,
 };
 use crate::engine::operation::wait::{
     Accepting, Answer, BadAnswer, Direction, OperatorVerdict, Permit, Question, Wait, WaitKey,
     WaitKind, WaitPhase, Way,
 };
-use crate::engine::operation::{Admission, Operation, Phase};
+use crate::engine::operation::{Admission, Operation, Phase, Todo};
 use crate::engine::routine::definition::{
     CheckKind, EdgeCondition, GateOwner, GateStep, OperatorGate, StepKind,
 };
-use crate::engine::routine::graph::EdgeClass;
+use crate::engine::routine::graph::{EdgeClass, StepIndex};
 use crate::engine::verify::{Attestation, CheckResult, Decision, Finding, Held};
 
 impl Operation {
     /// Pauses when nothing is in flight and nothing may start, and hands out one continuation.
     pub(super) fn pause_if_at_rest(&mut self) {
-        let may_rest = match self.phase {
-            Phase::Before(_) | Phase::Graph | Phase::After(_, None) | Phase::Final(_) => true,
-            Phase::New
-            | Phase::Leasing
-            | Phase::After(_, Some(_))
-            | Phase::Settling(_)
-            | Phase::Settled
-            | Phase::Ended => false,
-        };
+        let may_rest = matches!(self.phase, Phase::Live);
         if !may_rest || self.paused.is_some() || !self.in_flight.is_empty() {
             return;
         }
@@ -65,55 +57,58 @@ impl Operation {
         self.out.push(Command::IssueContinuation(self.generation));
     }
 
-    /// What it waits for, in file order.
+    /// What it waits for: by execution, from outer to inner, each in file order.
     pub fn waits(&self) -> Vec<Wait> {
         let mut waits = Vec::new();
-        match &self.phase {
-            Phase::Before(series) => {
-                waits.extend(self.series_wait(WaitPhase::Pre, series.call.as_ref()))
-            }
-            Phase::After(series, None) => {
-                waits.extend(self.series_wait(WaitPhase::Post, series.call.as_ref()));
-            }
-            Phase::Final(look) => {
-                let key = WaitKey {
-                    execution: self.executions[0].id.clone(),
-                    step: None,
-                    lap: None,
-                    phase: WaitPhase::Final,
-                    check: None,
-                };
-                waits.extend(look_waits(
-                    &key,
-                    &look.at,
-                    &self.plan.definition.body.verify,
-                    |sources| self.unacknowledged(sources).len(),
-                ));
-            }
-            Phase::Graph => {
-                for &at in self.holds.keys() {
-                    self.step_waits(at, &mut waits);
+        if !matches!(self.phase, Phase::Live) {
+            return waits;
+        }
+        for &execution in &self.active {
+            match &self.executions[execution].stage {
+                Stage::Before(series) => {
+                    waits.extend(self.series_wait(execution, WaitPhase::Pre, series));
                 }
+                Stage::After(series) => {
+                    waits.extend(self.series_wait(execution, WaitPhase::Post, series));
+                }
+                Stage::Final(look) => {
+                    let key = WaitKey {
+                        execution: self.executions[execution].id.clone(),
+                        step: None,
+                        lap: None,
+                        phase: WaitPhase::Final,
+                        check: None,
+                    };
+                    let checks = &self.executions[execution].graph.body().verify;
+                    waits.extend(look_waits(&key, &look.at, checks, |sources| {
+                        self.unacknowledged(sources).len()
+                    }));
+                }
+                Stage::Graph => {
+                    let first = StepRef {
+                        execution,
+                        step: StepIndex(0),
+                    };
+                    let held = self.holds.range(first..);
+                    for (&at, _) in held.take_while(|(at, _)| at.execution == execution) {
+                        self.step_waits(at, &mut waits);
+                    }
+                }
+                Stage::Over => {}
             }
-            Phase::New
-            | Phase::Leasing
-            | Phase::After(_, Some(_))
-            | Phase::Settling(_)
-            | Phase::Settled
-            | Phase::Ended => {}
         }
         waits
     }
 
-    fn series_wait(&self, phase: WaitPhase, call: Option<&Call>) -> Option<Wait> {
-        let body = &self.plan.definition.body;
-        let (steps, done) = match phase {
-            WaitPhase::Pre => (&body.pre_steps, &self.pre),
+    fn series_wait(&self, execution: usize, phase: WaitPhase, series: &Series) -> Option<Wait> {
+        let body = self.executions[execution].graph.body();
+        let steps = match phase {
+            WaitPhase::Pre => &body.pre_steps,
             WaitPhase::Step | WaitPhase::Gate | WaitPhase::Post | WaitPhase::Final => {
-                (&body.post_steps, &self.post)
+                &body.post_steps
             }
         };
-        let place = self.series_place(&steps.get(done.len())?.name);
+        let place = self.series_place(execution, &steps.get(series.at)?.name);
         let key = WaitKey {
             execution: place.execution,
             step: Some(place.step),
@@ -121,7 +116,7 @@ impl Operation {
             phase,
             check: None,
         };
-        call_wait(key, call?)
+        call_wait(key, series.call.as_ref()?)
     }
 
     fn step_waits(&self, at: StepRef, waits: &mut Vec<Wait>) {
@@ -171,16 +166,37 @@ impl Operation {
                 ));
             }
             StepState::OperatorGate => waits.push(self.operator_wait(at, key(WaitPhase::Gate))),
+            StepState::Condition => waits.extend(self.condition_wait(at, key(WaitPhase::Step))),
             StepState::Uncertain(uncertain) => {
                 waits.push(self.uncertain_wait(at, key(owner_phase), uncertain));
             }
             StepState::Idle
             | StepState::Ready
             | StepState::Settled(_)
-            | StepState::Skipped
+            | StepState::Skipped(_)
+            | StepState::Repeating(_)
             | StepState::Stopping(_)
             | StepState::Stopped => {}
         }
+    }
+
+    fn condition_wait(&self, at: StepRef, key: WaitKey) -> Option<Wait> {
+        let condition = self.executions[at.execution]
+            .graph
+            .step(at.step)
+            .condition
+            .as_ref()?;
+        Some(Wait {
+            key,
+            kind: WaitKind::Condition,
+            state: Held::Waiting,
+            reason: format!(
+                "the condition on the memory key `{}` is not met",
+                condition.when.memory_key
+            ),
+            poll_ms: None,
+            question: Question::Recheck,
+        })
     }
 
     fn operator_wait(&self, at: StepRef, key: WaitKey) -> Wait {
@@ -421,10 +437,7 @@ impl Operation {
     }
 
     fn find(&self, key: &WaitKey) -> Option<StepRef> {
-        let execution = self
-            .executions
-            .iter()
-            .position(|held| held.id == key.execution)?;
+        let execution = self.find_execution(&key.execution)?;
         let step = self.executions[execution]
             .graph
             .find(key.step.as_deref()?)?;
@@ -442,19 +455,8 @@ impl Operation {
                 return;
             }
         }
-        let may_look = match &self.phase {
-            Phase::Final(look) => self.may_look(&look.at),
-            _ => false,
-        };
-        if let Phase::Final(look) = &mut self.phase
-            && may_look
-        {
-            take_up(&mut look.at, &mut look.bodies);
-        }
-        if let Phase::Before(series) | Phase::After(series, None) = &mut self.phase
-            && let Some(call) = &mut series.call
-        {
-            ask_again(call);
+        for execution in self.active.clone() {
+            self.take_up_stage(execution);
         }
         let held: Vec<StepRef> = self.holds.keys().copied().collect();
         for at in held {
@@ -463,6 +465,24 @@ impl Operation {
         for at in self.live_steps() {
             self.limit_follows_wait(at);
         }
+    }
+
+    fn take_up_stage(&mut self, execution: usize) {
+        let may_look = match &self.executions[execution].stage {
+            Stage::Final(look) => self.may_look(&look.at),
+            Stage::Before(_) | Stage::Graph | Stage::After(_) | Stage::Over => false,
+        };
+        match &mut self.executions[execution].stage {
+            Stage::Final(look) if may_look => take_up(&mut look.at, &mut look.bodies),
+            Stage::Before(Series {
+                call: Some(call), ..
+            })
+            | Stage::After(Series {
+                call: Some(call), ..
+            }) => ask_again(call),
+            Stage::Before(_) | Stage::Graph | Stage::After(_) | Stage::Final(_) | Stage::Over => {}
+        }
+        self.agenda.push_back(Todo::Stage(execution));
     }
 
     /// Judgements are looked at again, admissions asked again (V6).
@@ -494,6 +514,8 @@ impl Operation {
                 }
                 StepState::Claimed(claimed)
             }
+            // Looked at again when it is about to begin.
+            StepState::Condition => StepState::Ready,
             other => other,
         };
         self.set_state(at, state);
@@ -519,7 +541,10 @@ impl Operation {
                 });
             }
             (WaitPhase::Final, Answer::Attest { verdict, reasoning }) => {
-                if let (Phase::Final(look), Some(check)) = (&mut self.phase, key.check) {
+                if let Some(execution) = self.find_execution(&key.execution)
+                    && let (Stage::Final(look), Some(check)) =
+                        (&mut self.executions[execution].stage, key.check)
+                {
                     look.looks.attest(Attestation {
                         check,
                         verdict,
@@ -528,7 +553,9 @@ impl Operation {
                 }
             }
             (WaitPhase::Pre | WaitPhase::Post, Answer::Permit(permit)) => {
-                self.permit_series(permit)
+                if let Some(execution) = self.find_execution(&key.execution) {
+                    self.permit_series(execution, permit);
+                }
             }
             (_, answer) => {
                 if let Some(at) = self.find(key) {
@@ -538,11 +565,12 @@ impl Operation {
         }
     }
 
-    fn permit_series(&mut self, permit: Permit) {
+    fn permit_series(&mut self, execution: usize, permit: Permit) {
         match permit {
-            Permit::Deny => self.series_call_over(CallEnd::Denied(DENIED.into())),
+            Permit::Deny => self.series_call_over(execution, CallEnd::Denied(DENIED.into())),
             Permit::Allow => {
-                if let Phase::Before(series) | Phase::After(series, _) = &mut self.phase
+                if let Stage::Before(series) | Stage::After(series) =
+                    &mut self.executions[execution].stage
                     && let Some(call) = &mut series.call
                 {
                     call.at = CallAt::Ready;

@@ -1,16 +1,17 @@
 //! Draws the detached picture of an operation from its state.
 
+use crate::engine::operation::Operation;
 use crate::engine::operation::flow::EdgeState;
 use crate::engine::operation::outcome::Verdict;
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::operation::state::{
-    Basis, Call, CallAt, Execution, SeriesOutcome, StepRef, StepState,
+    Basis, Call, CallAt, Execution, SeriesOutcome, Stage, StepRef, StepState,
 };
 use crate::engine::operation::view::{
-    EdgeStatus, EdgeView, ExecutionView, OperationView, SeriesStepView, StepStatus, StepView,
+    EdgeStatus, EdgeView, ExecutionView, IterationView, OperationView, SeriesStepView, StepStatus,
+    StepView,
 };
 use crate::engine::operation::wait::Wait;
-use crate::engine::operation::{Operation, Phase};
 use crate::engine::routine::definition::{DeterministicStep, GateOwner, GateStep, StepKind};
 use crate::engine::routine::graph::{EdgeClass, EdgeIndex, StepIndex};
 use crate::engine::verify::Held;
@@ -19,16 +20,11 @@ impl Operation {
     /// A detached picture of everything. Its cost grows with the number of steps.
     pub fn view(&self) -> OperationView {
         let body = &self.plan.definition.body;
-        let (pre_call, post_call) = match &self.phase {
-            Phase::Before(series) => (series.call.as_ref(), None),
-            Phase::After(series, _) => (None, series.call.as_ref()),
-            Phase::New
-            | Phase::Leasing
-            | Phase::Graph
-            | Phase::Final(_)
-            | Phase::Settling(_)
-            | Phase::Settled
-            | Phase::Ended => (None, None),
+        let root = &self.executions[0];
+        let (pre_call, post_call) = match &root.stage {
+            Stage::Before(series) => (series.call.as_ref(), None),
+            Stage::After(series) => (None, series.call.as_ref()),
+            Stage::Graph | Stage::Final(_) | Stage::Over => (None, None),
         };
         let waits = self.waits();
         OperationView {
@@ -38,14 +34,13 @@ impl Operation {
             model: self.plan.model.to_string(),
             state: self.state(),
             generation: self.generation,
-            pre_steps: series(&body.pre_steps, &self.pre, pre_call),
+            pre_steps: series(&body.pre_steps, &root.pre, pre_call),
             executions: self
-                .executions
+                .active
                 .iter()
-                .enumerate()
-                .map(|(index, execution)| self.execution_view(index, execution, &waits))
+                .map(|&index| self.execution_view(index, &self.executions[index], &waits))
                 .collect(),
-            post_steps: series(&body.post_steps, &self.post, post_call),
+            post_steps: series(&body.post_steps, &root.post, post_call),
             waits,
             effects: self.effects.class(),
             usage: self.usage,
@@ -58,6 +53,15 @@ impl Operation {
     fn execution_view(&self, index: usize, execution: &Execution, waits: &[Wait]) -> ExecutionView {
         ExecutionView {
             id: execution.id.clone(),
+            iteration: execution.iteration.as_ref().map(|iteration| {
+                let around = &self.executions[iteration.of.execution];
+                IterationView {
+                    execution: around.id.clone(),
+                    step: around.graph.step(iteration.of.step).slug.clone(),
+                    index: iteration.index,
+                    total: iteration.total,
+                }
+            }),
             steps: execution
                 .graph
                 .steps()
@@ -98,10 +102,12 @@ impl Operation {
             StepState::Turn(_)
             | StepState::ToolRun(_)
             | StepState::GateChecks(_)
+            | StepState::Condition
             | StepState::OperatorGate => (None, waiting()),
             StepState::Idle
             | StepState::Ready
-            | StepState::Skipped
+            | StepState::Skipped(_)
+            | StepState::Repeating(_)
             | StepState::Stopping(_)
             | StepState::Stopped => (None, None),
         };
@@ -143,7 +149,8 @@ fn status(state: &StepState) -> StepStatus {
         StepState::GateChecks(_) | StepState::Claimed(_) => {
             held.map_or(StepStatus::Verifying, held_status)
         }
-        StepState::OperatorGate => StepStatus::Waiting,
+        StepState::OperatorGate | StepState::Condition => StepStatus::Waiting,
+        StepState::Repeating(_) => StepStatus::Running,
         StepState::Settled(settled) => match (settled.claim.verdict, settled.basis) {
             (Verdict::Fail, _) => StepStatus::Failed,
             (Verdict::Pass, Basis::Checks) => StepStatus::Verified,
@@ -151,7 +158,7 @@ fn status(state: &StepState) -> StepStatus {
             (Verdict::Pass, Basis::NotAsked) => StepStatus::Verified,
             (Verdict::Pass, Basis::HostPolicy) => StepStatus::Passed,
         },
-        StepState::Skipped => StepStatus::Skipped,
+        StepState::Skipped(_) => StepStatus::Skipped,
         StepState::Uncertain(_) => StepStatus::Uncertain,
         StepState::Stopping(_) => StepStatus::Stopping,
         StepState::Stopped => StepStatus::Stopped,

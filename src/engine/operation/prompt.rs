@@ -39,10 +39,10 @@ pub(super) struct WayOn {
 }
 
 /// The system text: agent instructions, then routine instructions.
-pub(super) fn system(agent: Option<&str>, routine: Option<&str>) -> String {
-    [agent, routine]
+pub(super) fn system(agent: Option<&str>, routine: &[String]) -> String {
+    agent
         .into_iter()
-        .flatten()
+        .chain(routine.iter().map(String::as_str))
         .map(str::trim)
         .filter(|text| !text.is_empty())
         .collect::<Vec<_>>()

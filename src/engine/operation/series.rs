@@ -7,9 +7,9 @@ use crate::engine::operation::call::{CallEnd, Progress, deliver, failed_by_itsel
 use crate::engine::operation::flight::Owner;
 use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::outcome::Failure;
-use crate::engine::operation::published::CalledOutcome;
-use crate::engine::operation::state::{Call, CallAt, Series, SeriesOutcome};
-use crate::engine::operation::{Operation, Phase};
+use crate::engine::operation::published::{CalledOutcome, PublicEvent};
+use crate::engine::operation::state::{Call, CallAt, Series, SeriesOutcome, Stage};
+use crate::engine::operation::{Operation, Phase, Todo};
 use crate::engine::ports::{Permission, ToolOutcome};
 use crate::engine::routine::definition::{DeterministicStep, OnError};
 
@@ -27,37 +27,34 @@ enum Which {
 }
 
 impl Operation {
-    fn series(&mut self) -> Option<(Which, &mut Series)> {
-        match &mut self.phase {
-            Phase::Before(series) => Some((Which::Pre, series)),
-            Phase::After(series, _) => Some((Which::Post, series)),
-            Phase::New
-            | Phase::Leasing
-            | Phase::Graph
-            | Phase::Final(_)
-            | Phase::Settling(_)
-            | Phase::Settled
-            | Phase::Ended => None,
+    fn series(&mut self, execution: usize) -> Option<(Which, &mut Series)> {
+        match &mut self.executions[execution].stage {
+            Stage::Before(series) => Some((Which::Pre, series)),
+            Stage::After(series) => Some((Which::Post, series)),
+            Stage::Graph | Stage::Final(_) | Stage::Over => None,
         }
     }
 
-    /// Brings the list on. Says whether something moved.
-    pub(super) fn advance_series(&mut self) -> bool {
-        let definition = self.plan.definition.clone();
-        let Some((which, series)) = self.series() else {
-            return false;
+    fn series_steps(&self, execution: usize, which: Which) -> &[DeterministicStep] {
+        let body = self.executions[execution].graph.body();
+        match which {
+            Which::Pre => &body.pre_steps,
+            Which::Post => &body.post_steps,
+        }
+    }
+
+    /// Brings the list on.
+    pub(super) fn advance_series(&mut self, execution: usize) {
+        let Some((which, series)) = self.series(execution) else {
+            return;
         };
-        let steps = match which {
-            Which::Pre => &definition.body.pre_steps,
-            Which::Post => &definition.body.post_steps,
+        let (at, call) = (series.at, series.call.take());
+        let Some(step) = self.series_steps(execution, which).get(at).cloned() else {
+            return self.series_done(execution, which);
         };
-        let Some(step) = steps.get(series.at) else {
-            self.series_done(which);
-            return true;
-        };
-        let mut call = match series.call.take() {
+        let mut call = match call {
             Some(call) => call,
-            None => match step.args.expand(&self.scope_of(0)) {
+            None => match step.args.expand(&self.scope_of(execution)) {
                 Ok(args) => Call {
                     tool: step.tool.clone(),
                     args,
@@ -68,30 +65,25 @@ impl Operation {
                     let end = CallEnd::Replied(ToolOutcome::Failed {
                         reason: missing.to_string(),
                     });
-                    self.series_step_over(which, step, Value::Null, end);
-                    return true;
+                    return self.series_step_over(execution, which, &step, Value::Null, end);
                 }
             },
         };
-        let place = self.series_place(&step.name);
-        let progress = self.advance_call(Owner::Series, &place, &mut call);
-        match progress {
-            Progress::Over(end) => {
-                self.series_step_over(which, step, call.args, end);
-                true
-            }
+        let place = self.series_place(execution, &step.name);
+        match self.advance_call(Owner::Series(execution), &place, &mut call) {
+            Progress::Over(end) => self.series_step_over(execution, which, &step, call.args, end),
             Progress::Waits => {
-                if let Some((_, series)) = self.series() {
+                if let Some((_, series)) = self.series(execution) {
                     series.call = Some(call);
                 }
-                false
             }
         }
     }
 
-    pub(super) fn series_permission(&mut self, permission: Permission) {
-        let is_failing = matches!(self.phase, Phase::After(_, Some(_)));
-        let Some((_, series)) = self.series() else {
+    pub(super) fn series_permission(&mut self, execution: usize, permission: Permission) {
+        let is_failing = matches!(self.phase, Phase::PostMortem(_));
+        self.agenda.push_back(Todo::Stage(execution));
+        let Some((_, series)) = self.series(execution) else {
             return;
         };
         let Some(call) = &mut series.call else {
@@ -101,44 +93,47 @@ impl Operation {
             Permission::Allow => call.at = CallAt::Ready,
             // After a failure nobody is asked any more: there is nothing left to resume.
             Permission::Ask { reason } if is_failing => {
-                self.series_call_over(CallEnd::Denied(reason))
+                self.series_call_over(execution, CallEnd::Denied(reason))
             }
             Permission::Ask { reason } => call.at = CallAt::Permission { reason },
-            Permission::Deny { reason } => self.series_call_over(CallEnd::Denied(reason)),
+            Permission::Deny { reason } => {
+                self.series_call_over(execution, CallEnd::Denied(reason))
+            }
         }
     }
 
     /// Whether what a pre or post step called is still waited for.
-    pub(super) fn series_runs(&mut self) -> bool {
-        self.series()
+    pub(super) fn series_runs(&mut self, execution: usize) -> bool {
+        self.series(execution)
             .is_some_and(|(_, series)| series.call.is_some())
     }
 
-    pub(super) fn series_replied(&mut self, outcome: ToolOutcome) {
-        let is_failing = matches!(self.phase, Phase::After(_, Some(_)));
-        let Some((_, series)) = self.series() else {
+    pub(super) fn series_replied(&mut self, execution: usize, outcome: ToolOutcome) {
+        let is_failing = matches!(self.phase, Phase::PostMortem(_));
+        let Some((_, series)) = self.series(execution) else {
             return;
         };
         match (outcome, &mut series.call) {
             // Nothing waits after a failure: there is nothing left to resume (V23).
             (ToolOutcome::Pending { delivery }, Some(_)) if is_failing => {
                 let reason = format!("it would deliver `{delivery}` later; nothing waits for it");
-                self.series_call_over(CallEnd::Replied(ToolOutcome::Unknown { reason }));
+                self.series_call_over(execution, CallEnd::Replied(ToolOutcome::Unknown { reason }));
             }
             (ToolOutcome::Pending { delivery }, Some(call)) => {
                 call.at = CallAt::Delivery {
                     delivery: delivery.clone(),
                     delivered: None,
                 };
-                self.deliveries.insert(delivery, Owner::Series);
+                self.deliveries.insert(delivery, Owner::Series(execution));
             }
-            (outcome, _) => self.series_call_over(CallEnd::Replied(outcome)),
+            (outcome, _) => self.series_call_over(execution, CallEnd::Replied(outcome)),
         }
     }
 
-    pub(super) fn series_delivered(&mut self, outcome: ToolOutcome) {
+    pub(super) fn series_delivered(&mut self, execution: usize, outcome: ToolOutcome) {
         let noted = outcome.clone();
-        let tool = match self.series() {
+        self.agenda.push_back(Todo::Stage(execution));
+        let tool = match self.series(execution) {
             Some((
                 _,
                 Series {
@@ -154,24 +149,22 @@ impl Operation {
     }
 
     /// The call on its way is over.
-    pub(super) fn series_call_over(&mut self, end: CallEnd) {
-        let definition = self.plan.definition.clone();
-        let Some((which, series)) = self.series() else {
+    pub(super) fn series_call_over(&mut self, execution: usize, end: CallEnd) {
+        let Some((which, series)) = self.series(execution) else {
             return;
         };
-        let Some(call) = series.call.take() else {
+        let (at, Some(call)) = (series.at, series.call.take()) else {
             return;
         };
-        let steps = match which {
-            Which::Pre => &definition.body.pre_steps,
-            Which::Post => &definition.body.post_steps,
+        let Some(step) = self.series_steps(execution, which).get(at).cloned() else {
+            return;
         };
-        let step = &steps[series.at];
-        self.series_step_over(which, step, call.args, end);
+        self.series_step_over(execution, which, &step, call.args, end);
     }
 
     fn series_step_over(
         &mut self,
+        execution: usize,
         which: Which,
         step: &DeterministicStep,
         args: Value,
@@ -189,8 +182,12 @@ impl Operation {
             }
             (outcome, _) => (outcome, Some(text)),
         };
-        self.publish_series_called(&step.name, &step.tool, outcome);
-        let place = self.series_place(&step.name);
+        let place = self.series_place(execution, &step.name);
+        self.publish(PublicEvent::ToolCalled {
+            at: crate::engine::operation::at(&place),
+            tool: step.tool.clone(),
+            outcome,
+        });
         let arguments = args.to_string();
         self.record(
             SourceKind::ToolArguments,
@@ -234,10 +231,11 @@ impl Operation {
             source,
         };
         match which {
-            Which::Pre => self.pre.push(kept),
-            Which::Post => self.post.push(kept),
+            Which::Pre => self.executions[execution].pre.push(kept),
+            Which::Post => self.executions[execution].post.push(kept),
         }
-        let Some((_, series)) = self.series() else {
+        self.agenda.push_back(Todo::Stage(execution));
+        let Some((_, series)) = self.series(execution) else {
             return;
         };
         series.at += 1;
@@ -258,25 +256,21 @@ impl Operation {
                         text,
                     },
                 };
-                self.fail_in_series(failure, name);
+                self.fail_execution(execution, failure, Some(name));
             }
         }
     }
 
-    fn series_done(&mut self, which: Which) {
+    fn series_done(&mut self, execution: usize, which: Which) {
         match which {
-            Which::Pre => self.begin_graph(),
-            Which::Post => match std::mem::replace(&mut self.phase, Phase::Graph) {
-                Phase::After(_, Some(ending)) => self.settle(ending),
-                Phase::After(_, None)
-                | Phase::New
-                | Phase::Leasing
-                | Phase::Before(_)
-                | Phase::Graph
-                | Phase::Final(_)
-                | Phase::Settling(_)
-                | Phase::Settled
-                | Phase::Ended => self.phase = Phase::Final(FinalLook::new()),
+            Which::Pre => self.begin_graph(execution),
+            Which::Post => match std::mem::replace(&mut self.phase, Phase::Live) {
+                Phase::PostMortem(ending) => self.settle(ending),
+                other => {
+                    self.phase = other;
+                    self.executions[execution].stage = Stage::Final(FinalLook::new());
+                    self.agenda.push_back(Todo::Stage(execution));
+                }
             },
         }
     }

@@ -3,13 +3,14 @@
 //! Everything else (which edges are active, what is waited for, whether a join is ready) is derived
 //! from these.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::engine::evidence::SourceHeader;
 use crate::engine::id::{ExecutionId, Lap, RequestId, RunId, SourceId};
+use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::outcome::{Uncertainty, Verdict};
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::ports::{Message, OfferedTool, ToolCall, ToolChoice, ToolOutcome};
@@ -37,6 +38,55 @@ pub(super) struct Execution {
     pub(super) runs: u64,
     /// Steps that are neither untouched nor settled; kept by `set_state` alone.
     pub(super) live: usize,
+    /// Where the pass stands.
+    pub(super) stage: Stage,
+    /// What came of its pre steps.
+    pub(super) pre: Vec<SeriesOutcome>,
+    /// What came of its post steps.
+    pub(super) post: Vec<SeriesOutcome>,
+    /// The iteration that it is; the operation's own graph is none.
+    pub(super) iteration: Option<Iteration>,
+}
+
+/// Where one pass through a graph stands.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Pre steps run.
+    Before(Series),
+    /// The graph runs.
+    Graph,
+    /// Post steps run.
+    After(Series),
+    /// The final verification is asked for or isn't there yet.
+    Final(FinalLook),
+    /// It has ended; its steps are gone.
+    Over,
+}
+
+impl Stage {
+    /// How badly it holds the operation up, if it waits at all.
+    pub(super) fn held(&self) -> Option<Held> {
+        match self {
+            Self::Before(series) | Self::After(series) => series.call.as_ref()?.at.held(),
+            Self::Final(look) => look.at.held(),
+            Self::Graph | Self::Over => None,
+        }
+    }
+}
+
+/// The one iteration of a repeating step that an execution is (V22).
+#[derive(Debug, Clone)]
+pub(super) struct Iteration {
+    /// The repeating step.
+    pub(super) of: StepRef,
+    /// From 0.
+    pub(super) index: u64,
+    /// The length of the whole source; `None` for until.
+    pub(super) total: Option<u64>,
+    /// The item, for map and fold.
+    pub(super) item: Value,
+    /// The accumulator, for fold.
+    pub(super) accumulator: Option<Value>,
 }
 
 /// A step of an execution.
@@ -85,16 +135,20 @@ pub(super) enum StepState {
     GateChecks(Box<GateChecks>),
     /// A person gives a gate's verdict.
     OperatorGate,
+    /// Its condition is false, and it waits for that to change (V20).
+    Condition,
+    /// A nested routine runs for each of its iterations.
+    Repeating(Box<Repeat>),
     /// Its verdict is pass; its verification is asked for or isn't there yet.
     Claimed(Box<Claimed>),
     /// Its verdict counts: its edges have fired or died.
     Settled(Box<Settled>),
-    /// Nothing activated it.
-    Skipped,
+    /// It didn't run.
+    Skipped(Skip),
     /// Nobody can tell what became of it (V10).
     Uncertain(Box<Uncertain>),
     /// Invalidated while something was in flight; free for a new lap when that has settled (G7).
-    Stopping(RequestId),
+    Stopping(BTreeSet<RequestId>),
     /// The operation ended around it.
     Stopped,
 }
@@ -103,12 +157,14 @@ impl StepState {
     /// Whether the execution can't be over while a step is like this.
     pub(super) fn is_live(&self) -> bool {
         match self {
-            Self::Idle | Self::Settled(_) | Self::Skipped | Self::Stopped => false,
+            Self::Idle | Self::Settled(_) | Self::Skipped(_) | Self::Stopped => false,
             Self::Ready
             | Self::Turn(_)
             | Self::ToolRun(_)
             | Self::GateChecks(_)
             | Self::OperatorGate
+            | Self::Condition
+            | Self::Repeating(_)
             | Self::Claimed(_)
             | Self::Uncertain(_)
             | Self::Stopping(_) => true,
@@ -126,13 +182,15 @@ impl StepState {
             Self::ToolRun(run) => run.call.at.in_flight(),
             Self::GateChecks(checks) => checks.at.in_flight(),
             Self::Claimed(claimed) => claimed.at.in_flight(),
-            Self::Stopping(request) => Some(*request),
             Self::Uncertain(uncertain) => uncertain.stopping,
+            // What its iterations have in flight is their steps' own; what stops isn't waited for singly.
+            Self::Repeating(_) | Self::Stopping(_) => None,
             Self::Idle
             | Self::Ready
             | Self::OperatorGate
+            | Self::Condition
             | Self::Settled(_)
-            | Self::Skipped
+            | Self::Skipped(_)
             | Self::Stopped => None,
         }
     }
@@ -146,17 +204,59 @@ impl StepState {
             },
             Self::ToolRun(run) => run.call.at.held(),
             Self::GateChecks(checks) => checks.at.held(),
-            Self::OperatorGate => Some(Held::Waiting),
+            Self::OperatorGate | Self::Condition => Some(Held::Waiting),
             Self::Claimed(claimed) => claimed.at.held(),
             Self::Uncertain(_) => Some(Held::Uncertain),
             Self::Idle
             | Self::Ready
+            | Self::Repeating(_)
             | Self::Settled(_)
-            | Self::Skipped
+            | Self::Skipped(_)
             | Self::Stopping(_)
             | Self::Stopped => None,
         }
     }
+}
+
+/// Why a step didn't run.
+#[derive(Debug)]
+pub(super) enum Skip {
+    /// Nothing activated it (G8).
+    NotActivated,
+    /// Its author's condition, with the handoffs of its edges where the omission is approved (V20).
+    ByCondition {
+        handoffs: BTreeMap<EdgeIndex, Value>,
+    },
+}
+
+/// A repeating step on its way (V22).
+#[derive(Debug)]
+pub(super) struct Repeat {
+    pub(super) kind: Repeating,
+    /// The chosen items; none for until.
+    pub(super) items: Vec<Value>,
+    /// The length of the whole source; `None` for until.
+    pub(super) total: Option<u64>,
+    /// How many iterations there are at most.
+    pub(super) count: u64,
+    /// The next one, from 0.
+    pub(super) next: u64,
+    /// Outputs so far, for map.
+    pub(super) outputs: Vec<Value>,
+    /// The accumulator, or the latest output.
+    pub(super) last: Value,
+    /// The execution that is the current iteration.
+    pub(super) child: Option<usize>,
+    /// The memory slot that until uses, and what it held before (V18).
+    pub(super) slot: Option<(String, Option<Value>)>,
+}
+
+/// Which kind of repeating step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeating {
+    Map,
+    Fold,
+    Until,
 }
 
 /// One run of a model on a step: a fresh conversation (G17).

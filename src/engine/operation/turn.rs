@@ -36,20 +36,14 @@ impl Operation {
                 return self.fail_step(at, Failure::TemplateFailed { text });
             }
         };
-        let body = self.executions[at.execution].graph.body();
-        let routine = match body
-            .instructions
-            .as_ref()
-            .map(|text| text.expand(&self.scope(at)))
-        {
-            None => None,
-            Some(Ok(text)) => Some(text),
-            Some(Err(missing)) => {
+        let routine = match self.routine_instructions(at.execution) {
+            Ok(routine) => routine,
+            Err(missing) => {
                 let text = missing.to_string();
                 return self.fail_step(at, Failure::TemplateFailed { text });
             }
         };
-        let system = prompt::system(profile.instructions.as_deref(), routine.as_deref());
+        let system = prompt::system(profile.instructions.as_deref(), &routine);
         let offered = self.offered(at, agent, work);
         let choice = match offered.len() {
             1 => ToolChoice::Forced(ROUTE_TOOL.to_owned()),
@@ -76,6 +70,24 @@ impl Operation {
         self.set_state(at, StepState::Turn(Box::new(turn)));
         self.limit(at, work.timeout_ms);
         self.wake(at);
+    }
+
+    /// The routine's instructions, then those of the nested routines around the step.
+    fn routine_instructions(&self, execution: usize) -> Result<Vec<String>, MissingValue> {
+        let mut texts = Vec::new();
+        let mut next = Some(execution);
+        while let Some(index) = next {
+            let execution = &self.executions[index];
+            if let Some(text) = &execution.graph.body().instructions {
+                texts.push(text.expand(&self.scope_of(index))?);
+            }
+            next = execution
+                .iteration
+                .as_ref()
+                .map(|iteration| iteration.of.execution);
+        }
+        texts.reverse();
+        Ok(texts)
     }
 
     fn brief(&self, at: StepRef, work: &ModelWork) -> Result<Brief, MissingValue> {

@@ -96,10 +96,25 @@ impl OperationState {
 pub struct ExecutionView {
     /// Its id.
     pub id: ExecutionId,
+    /// The iteration that it is; the operation's own graph is none.
+    pub iteration: Option<IterationView>,
     /// Its steps, in file order.
     pub steps: Vec<StepView>,
     /// Its edges, in file order.
     pub edges: Vec<EdgeView>,
+}
+
+/// The iteration of a repeating step that an execution is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IterationView {
+    /// The execution of the repeating step.
+    pub execution: ExecutionId,
+    /// The repeating step's slug.
+    pub step: String,
+    /// From 0.
+    pub index: u64,
+    /// The length of the whole source; `None` for until.
+    pub total: Option<u64>,
 }
 
 /// One step.

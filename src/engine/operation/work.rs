@@ -1,6 +1,6 @@
 //! How a step begins, and how its verdict is taken (G3, G9, G15, G16).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -11,76 +11,27 @@ use crate::engine::operation::flow::EdgeState;
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::published::{CalledOutcome, PublicEvent, SettledVerdict};
 use crate::engine::operation::state::{
-    Author, Basis, Bodies, Call, CallAt, Claim, Claimed, Execution, GateChecks, LookAt, Looks,
-    SeriesOutcome, Settled, StepRef, StepState, TimeLimit, ToolRun, Uncertain, WorkRecord,
+    Author, Basis, Bodies, Call, CallAt, Claim, Claimed, GateChecks, LookAt, Looks, Settled, Skip,
+    StepRef, StepState, TimeLimit, ToolRun, Uncertain, WorkRecord,
 };
 use crate::engine::operation::{Agents, Operation, route};
-use crate::engine::routine::definition::{AgentStep, GateOwner, GateStep, StepKind, ToolStep};
+use crate::engine::routine::definition::{
+    AgentStep, GateOwner, GateStep, Omission, OnFalse, StepCondition, StepKind, ToolStep,
+};
 use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
-use crate::engine::routine::template::{Reference, Scope};
-
-/// Gives templates their values: inputs, pre and post results, and the outputs of this execution.
-pub(super) struct OperationScope<'a> {
-    inputs: &'a BTreeMap<String, Value>,
-    series: [&'a [SeriesOutcome]; 2],
-    execution: &'a Execution,
-}
-
-impl Scope for OperationScope<'_> {
-    fn value(&self, reference: &Reference) -> Option<Value> {
-        match reference {
-            Reference::Param(name) => self.inputs.get(name).cloned(),
-            Reference::Step(name) => self
-                .series
-                .iter()
-                .flat_map(|series| series.iter())
-                .find(|outcome| outcome.name == *name)
-                .map(|outcome| outcome.result.clone()),
-            Reference::Result(name) => {
-                let graph = &self.execution.graph;
-                let step = graph
-                    .find(name)
-                    .or_else(|| graph.steps().find(|&step| graph.step(step).name == *name))?;
-                match &self.execution.steps[step.at()].state {
-                    StepState::Settled(settled) => Some(settled.claim.output.clone()),
-                    // It was passed by: a value all the same, written as nothing.
-                    StepState::Skipped => Some(Value::Null),
-                    StepState::Idle
-                    | StepState::Ready
-                    | StepState::Turn(_)
-                    | StepState::ToolRun(_)
-                    | StepState::GateChecks(_)
-                    | StepState::OperatorGate
-                    | StepState::Claimed(_)
-                    | StepState::Uncertain(_)
-                    | StepState::Stopping(_)
-                    | StepState::Stopped => None,
-                }
-            }
-            Reference::MapItem
-            | Reference::MapIndex
-            | Reference::MapTotal
-            | Reference::FoldAccumulator => None,
-        }
-    }
-}
 
 impl Operation {
-    pub(super) fn scope(&self, at: StepRef) -> OperationScope<'_> {
-        self.scope_of(at.execution)
-    }
-
-    pub(super) fn scope_of(&self, execution: usize) -> OperationScope<'_> {
-        OperationScope {
-            inputs: &self.plan.inputs,
-            series: [&self.pre, &self.post],
-            execution: &self.executions[execution],
-        }
-    }
-
     /// A ready step begins, or queues for its agent, or stays where new calls are stopped (V5a).
     pub(super) fn try_begin(&mut self, at: StepRef) {
         let graph = self.executions[at.execution].graph.clone();
+        if let Some(condition) = &graph.step(at.step).condition
+            && !self.agents.is_queued(at)
+            && !condition
+                .when
+                .holds(self.memory.get(&condition.when.memory_key))
+        {
+            return self.condition_is_false(at, condition);
+        }
         match &graph.step(at.step).kind {
             StepKind::Terminal { .. } | StepKind::TerminalFail { .. } => self.reach_terminal(at),
             StepKind::Agent(step) => self.begin_agent(at, step),
@@ -104,8 +55,42 @@ impl Operation {
                     self.begin_tool(at, step);
                 }
             }
-            StepKind::Council(_) | StepKind::Map(_) | StepKind::Fold(_) | StepKind::Until(_) => {
+            StepKind::Map(_) | StepKind::Fold(_) | StepKind::Until(_) => {
+                self.begin_lap(at, None, |operation| operation.begin_repeat(at));
+            }
+            StepKind::Council(_) => {
                 unreachable!("BUG: preflight refuses what this version doesn't run")
+            }
+        }
+    }
+
+    /// A false condition skips the step, fails it, or has it wait before anything is submitted (V20).
+    fn condition_is_false(&mut self, at: StepRef, condition: &StepCondition) {
+        match condition.on_false {
+            OnFalse::Skip => self.skip_by_condition(at),
+            OnFalse::Wait => self.set_state(at, StepState::Condition),
+            OnFalse::Fail => {
+                let memory_key = condition.when.memory_key.clone();
+                self.begin_lap(at, None, |operation| {
+                    operation.fail_step(at, Failure::ConditionFailed { memory_key });
+                });
+            }
+        }
+    }
+
+    /// The author's own skip is approved: its edges activate, unless the omission is refused (V20).
+    fn skip_by_condition(&mut self, at: StepRef) {
+        let handoffs = match self.executions[at.execution].graph.step(at.step).omission {
+            Omission::Approved => {
+                self.host_handoffs(at, Verdict::Pass, &json!({ "skipped": true }))
+            }
+            Omission::Refused => Ok(BTreeMap::new()),
+        };
+        match handoffs {
+            Ok(handoffs) => self.skip(at, Skip::ByCondition { handoffs }),
+            Err(failure) => {
+                self.next_lap(at);
+                self.fail_step(at, failure);
             }
         }
     }
@@ -145,7 +130,7 @@ impl Operation {
     /// Frees the agent that a step works with, if it does. The next one in its queue begins when the
     /// agenda comes to it, so that a failure in between starts nothing.
     pub(super) fn free_agent_of(&mut self, at: StepRef) {
-        if let Some(next) = self.agents.free(at) {
+        for next in self.agents.free(at) {
             self.wake(next);
         }
     }
@@ -153,7 +138,7 @@ impl Operation {
     /// Counts and announces a lap, then begins its work.
     fn begin_lap(&mut self, at: StepRef, agent: Option<&str>, begin: impl FnOnce(&mut Self)) {
         if let Err(failure) = self.count_run(at) {
-            return self.fail(failure, Some(at));
+            return self.fail(failure, at);
         }
         self.next_lap(at);
         let kind = self.executions[at.execution]
@@ -273,7 +258,7 @@ impl Operation {
             None => self.settle_step(at, settled),
             Some(failure) => {
                 self.set_state(at, StepState::Settled(Box::new(settled)));
-                self.fail(failure, Some(at));
+                self.fail(failure, at);
             }
         }
     }
@@ -330,7 +315,7 @@ impl Operation {
             Value::Null,
             data,
         );
-        self.fail(failure, Some(at));
+        self.fail(failure, at);
     }
 
     /// Gives a step without model the handoffs of its edges, checked against their schemas (G5).
@@ -471,11 +456,34 @@ impl Agents {
         Some(at)
     }
 
-    /// Ends a step's turn and says who is next.
-    fn free(&mut self, at: StepRef) -> Option<StepRef> {
-        let agent = self.busy.iter().find(|(_, busy)| **busy == at)?.0.clone();
-        self.busy.remove(&agent);
-        self.queues.get(&agent)?.front().copied()
+    /// Ends a step's turns and says who is next.
+    fn free(&mut self, at: StepRef) -> Vec<StepRef> {
+        let works = |(_, busy): &(&String, &StepRef)| **busy == at;
+        let agents: Vec<String> = self
+            .busy
+            .iter()
+            .filter(works)
+            .map(|(agent, _)| agent.clone())
+            .collect();
+        let mut next = Vec::new();
+        for agent in agents {
+            self.busy.remove(&agent);
+            next.extend(self.queues.get(&agent).and_then(VecDeque::front).copied());
+        }
+        next
+    }
+
+    /// Whoever works in an execution works for this step from now on, until that has settled.
+    pub(super) fn hand_over(&mut self, execution: usize, to: StepRef) {
+        for busy in self.busy.values_mut() {
+            if busy.execution == execution {
+                *busy = to;
+            }
+        }
+    }
+
+    fn is_queued(&self, at: StepRef) -> bool {
+        self.queues.values().any(|queue| queue.contains(&at))
     }
 
     /// Takes a step out of every queue and says who stands first there now: it may be free to begin.

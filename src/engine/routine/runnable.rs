@@ -7,10 +7,6 @@ use crate::engine::routine::outline::{Feature, Kind, Named, Notes};
 /// The features that don't run, with the words for people. Shrinks as they come.
 const FEATURES: &[(Feature, &str)] = &[
     (Feature::StepKind(Kind::Council), "council steps"),
-    (Feature::StepKind(Kind::Map), "map steps"),
-    (Feature::StepKind(Kind::Fold), "fold steps"),
-    (Feature::StepKind(Kind::Until), "until steps"),
-    (Feature::Condition, "conditions of steps"),
     (Feature::Reflection, "reflection"),
     (Feature::Plugins, "plugins"),
     (Feature::HttpCheck, "http checks"),

@@ -192,6 +192,7 @@ pub(super) fn timer_name(timer: &Timer) -> String {
     match timer {
         Timer::Deadline => "deadline".into(),
         Timer::Grace => "grace".into(),
+        Timer::Iteration { execution } => execution.to_string(),
         Timer::Step {
             execution,
             step,

@@ -1,6 +1,6 @@
 //! From a file's bytes to something that can start: read, checked, agents resolved (V19, L4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::engine::limits;
 use crate::engine::operation::plan::{AgentProfile, Ownership};
 use crate::engine::ports::ResolvedModel;
-use crate::engine::routine::definition::{AgentDefinition, GateOwner, RoutineDefinition, StepKind};
+use crate::engine::routine::definition::{
+    AgentDefinition, Body, GateOwner, RoutineDefinition, StepKind,
+};
 use crate::engine::routine::issue::Issue;
 use crate::engine::routine::{CheckedRoutine, load};
 use crate::host::models::catalog::AgentModel;
@@ -154,26 +156,32 @@ impl Session {
     }
 }
 
-/// The agents that a routine's steps name.
-fn agents_of(definition: &RoutineDefinition) -> Vec<&str> {
-    let mut names = Vec::new();
-    for step in &definition.body.steps {
+/// The agents that a routine's steps name, nested routines included.
+fn agents_of(definition: &RoutineDefinition) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    collect_agents(&definition.body, &mut names);
+    names
+}
+
+fn collect_agents<'a>(body: &'a Body, names: &mut BTreeSet<&'a str>) {
+    for step in &body.steps {
         match &step.kind {
-            StepKind::Agent(step) => names.push(step.agent.as_str()),
+            StepKind::Agent(step) => {
+                names.insert(step.agent.as_str());
+            }
             StepKind::Gate(gate) => match &gate.owner {
-                GateOwner::Agent(step) => names.push(step.agent.as_str()),
+                GateOwner::Agent(step) => {
+                    names.insert(step.agent.as_str());
+                }
                 GateOwner::Operator(_) | GateOwner::Checks(_) => {}
             },
+            StepKind::Map(step) => collect_agents(&step.routine, names),
+            StepKind::Fold(step) => collect_agents(&step.routine, names),
+            StepKind::Until(step) => collect_agents(&step.routine, names),
             StepKind::Council(_)
             | StepKind::Tool(_)
-            | StepKind::Map(_)
-            | StepKind::Fold(_)
-            | StepKind::Until(_)
             | StepKind::Terminal { .. }
             | StepKind::TerminalFail { .. } => {}
         }
     }
-    names.sort_unstable();
-    names.dedup();
-    names
 }
