@@ -466,3 +466,25 @@ fn a_manual_check_takes_a_persons_word_and_is_asked_again_with_it() {
     );
     it.verify("a", verified()).expect_succeeded();
 }
+
+#[test]
+fn a_resume_starts_nothing_elsewhere_while_what_was_blocked_is_looked_at_again() {
+    // V5a: else every resume would let the others make one call more.
+    for decision in [blocked("no"), uncertain("who knows")] {
+        let mut it = story("a -> done\n b -> c -> done")
+            .verified_by_hand(&["a"])
+            .start();
+        it.answer("a", pass())
+            .verify("a", decision.clone())
+            .answer("b", pass());
+        for _ in 0..3 {
+            it.resume()
+                .expect_running(["a"])
+                .verify("a", decision.clone());
+        }
+        assert_eq!(it.submissions("c"), 0);
+        it.resume()
+            .verify("a", waiting("soon"))
+            .expect_running(["c"]);
+    }
+}
