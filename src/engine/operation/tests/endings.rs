@@ -1,7 +1,6 @@
 //! How operations end: deadlines, cancellation, the grace, effects, usage (G10, V24, V30, V31, L5, C3).
 
 use super::*;
-use crate::engine::operation::published::PublicEvent;
 
 const LINE: &str = "@ deadline_ms: 100\n a -> done\n a = tools: [look, act, commit, bare]";
 
@@ -270,7 +269,8 @@ fn the_effect_class_is_the_worst_of_what_was_dispatched() {
     // L5
     use EffectClass::{AfterCommitment, AfterPartialEffects, BeforeEffects};
     let ok = || Some(done(json!(1)));
-    let table: [(&[(&str, Option<ToolOutcome>)], EffectClass); 10] = [
+    type Calls<'a> = &'a [(&'a str, Option<ToolOutcome>)];
+    let table: [(Calls<'_>, EffectClass); 10] = [
         (&[], BeforeEffects),
         (&[("look", ok())], BeforeEffects),
         (&[("act", ok())], AfterPartialEffects),
@@ -446,4 +446,23 @@ fn a_step_limit_of_time_stands_still_while_the_step_waits_for_a_person() {
         .expect_running(["a"])
         .passes(1);
     it.expect_settled("a", "uncertain: timeout");
+}
+
+#[test]
+fn a_request_that_goes_out_again_is_counted_and_is_no_second_submission() {
+    // M2, C3, V25
+    let mut it = story("a -> done").start();
+    it.sends_again("a", 2)
+        .sends_again("a", 3)
+        .answer("a", pass());
+    assert_eq!(
+        it.events_of(&["a submitted", "a asked"]),
+        [
+            "a submitted",
+            "a asked its model, call 1",
+            "a asked its model, call 1, try 2",
+            "a asked its model, call 1, try 3",
+        ]
+    );
+    assert_eq!(it.outcome().usage.model_calls, 3);
 }

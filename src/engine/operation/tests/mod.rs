@@ -3,12 +3,15 @@
 //! `story` plays, `words` are what it is told in, `sketch` writes routines down. The other files hold
 //! the stories, by topic.
 
+mod acts;
 mod endings;
+mod expect;
 mod gates;
 mod graphs;
 mod joins;
 mod observe;
 mod outcomes;
+mod play;
 mod prompts;
 mod reconcile;
 mod rework;
@@ -24,13 +27,15 @@ use serde_json::json;
 use crate::engine::capability::EffectClass;
 use crate::engine::operation::Admission;
 use crate::engine::operation::event::{Event, VerifierFailure};
-use crate::engine::operation::outcome::Verdict::{Fail, Pass};
-use crate::engine::operation::tests::story::{Play, answered, story};
+use crate::engine::operation::published::PublicEvent;
+use crate::engine::operation::tests::play::Play;
+use crate::engine::operation::tests::story::story;
 use crate::engine::operation::tests::words::{
-    Seen, allow, approve, blocked, deny, done, fail, fail_it, failed, malformed, not_asked_yet,
-    pass, pending, reject, route, tool, uncertain, unknown, verdict, verified, waiting,
+    Seen, allow, answered, approve, blocked, deny, done, fail, fail_it, failed, malformed,
+    not_asked_yet, pass, pending, reject, route, tool, uncertain, unknown, verified, waiting,
 };
 use crate::engine::operation::view::OperationState;
 use crate::engine::operation::wait::{Answer, BadAnswer, Direction, OperatorVerdict};
 use crate::engine::ports::{Finish, ModelOutcome, Permission, ToolChoice, ToolOutcome};
+use crate::engine::verify::Decision;
 use crate::engine::verify::Held::{Blocked, Uncertain, Waiting};

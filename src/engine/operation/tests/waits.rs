@@ -488,3 +488,26 @@ fn a_resume_starts_nothing_elsewhere_while_what_was_blocked_is_looked_at_again()
             .expect_running(["c"]);
     }
 }
+
+#[test]
+fn a_decision_says_whether_anything_was_looked_at() {
+    // C3, V3
+    let mut it = story("a -> b -> done\n b = verify: [{ check: file, path: x }]").start();
+    it.answer("a", pass())
+        .answer("b", pass())
+        .expect_succeeded();
+    let bases: Vec<_> = it
+        .published
+        .iter()
+        .filter_map(|event| match event {
+            PublicEvent::VerifyDecided { phase, basis, .. } => Some((*phase, *basis)),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        ("step", "host_policy"),
+        ("step", "checks"),
+        ("final", "host_policy"),
+    ];
+    assert_eq!(bases, expected);
+}
