@@ -13,6 +13,7 @@ mod observe;
 mod outcomes;
 mod play;
 mod prompts;
+mod races;
 mod reconcile;
 mod rework;
 mod series;
