@@ -1,1 +1,3 @@
 //! The machine, played by hand.
+
+mod simulator;
