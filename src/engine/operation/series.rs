@@ -116,7 +116,7 @@ impl Operation {
 
     pub(super) fn series_replied(&mut self, outcome: ToolOutcome) {
         let is_failing = matches!(self.phase, Phase::After(_, Some(_)));
-        let Some((_, series)) = self.series() else {
+        let Some((which, series)) = self.series() else {
             return;
         };
         match (outcome, &mut series.call) {
@@ -130,7 +130,15 @@ impl Operation {
                     delivery: delivery.clone(),
                     delivered: None,
                 };
+                let (tool, at) = (call.tool.clone(), series.at);
                 self.deliveries.insert(delivery, Owner::Series);
+                let body = &self.plan.definition.body;
+                let steps = match which {
+                    Which::Pre => &body.pre_steps,
+                    Which::Post => &body.post_steps,
+                };
+                let name = steps[at].name.clone();
+                self.publish_series_called(&name, &tool, CalledOutcome::Pending);
             }
             (outcome, _) => self.series_call_over(CallEnd::Replied(outcome)),
         }

@@ -1,7 +1,8 @@
 //! The machine, played by hand.
 //!
-//! `story` plays, `words` are what it is told in, `sketch` writes routines down. The other files hold
-//! the stories, by topic.
+//! By hand: `story` plans, `play` is the world, `acts` what it does, `expect` what must be so, `words`
+//! what it is told in, `sketch` how routines are written down. The stories are in the other files, by
+//! topic. By chance: `simulator`.
 
 mod acts;
 mod endings;
@@ -17,6 +18,7 @@ mod races;
 mod reconcile;
 mod rework;
 mod series;
+mod simulator;
 mod sketch;
 mod story;
 mod verdicts;
