@@ -101,26 +101,19 @@ impl Play {
     pub(super) fn tell(&mut self, event: Event) -> &mut Self {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            let was_halted = self.is_halted();
+            let was_halted = self.machine.is_halted();
             let commands = self
                 .machine
                 .apply(self.now, event.clone())
                 .unwrap_or_else(|illegal| panic!("{illegal}: {event:?}"));
             for command in commands {
-                if was_halted && self.is_halted() {
+                if was_halted && self.machine.is_halted() {
                     self.watch_halted(&command);
                 }
                 events.extend(self.perform(command));
             }
         }
         self
-    }
-
-    fn is_halted(&self) -> bool {
-        self.machine
-            .waits()
-            .iter()
-            .any(|wait| wait.state >= Held::Blocked)
     }
 
     /// Blocked and uncertain stop every new model and tool call (V5a).

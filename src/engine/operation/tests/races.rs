@@ -322,3 +322,40 @@ fn a_gate_without_a_valid_verdict_is_uncertain_and_never_follows_its_fail() {
         .expect_paused(Uncertain, [("g", "uncertain")]);
     assert!(it.events_of(&["g->"]).is_empty());
 }
+
+#[test]
+fn a_deadline_that_passes_before_the_leases_are_there_starts_nothing() {
+    // V24
+    let planned = story("@ deadline_ms: 100\n a -> done").start();
+    let mut machine = Operation::new(planned.machine.plan().clone());
+    machine.apply(0, Event::Started).expect("legal");
+    machine
+        .apply(100, Event::TimerFired(Timer::Deadline))
+        .expect("legal");
+    assert_eq!(machine.state(), OperationState::Failed);
+    assert_eq!(machine.apply(101, Event::LeasesTaken), Ok(Vec::new()));
+}
+
+#[test]
+fn a_person_may_answer_several_waits_with_one_admission() {
+    // T5, V5a
+    let mut it = story(
+        "a -> {o, c}
+         c -> done
+         o -pass-> done
+         o = operator: true, criteria: [x]
+         c = type: tool, tool: act",
+    )
+    .permitted_by_hand(&["act"])
+    .start();
+    it.answer("a", pass()).permission(
+        "c",
+        Permission::Ask {
+            reason: "it acts".into(),
+        },
+    );
+    it.expect_paused(Blocked, [("o", "operator_gate"), ("c", "permission")]);
+    it.resume_with([("o", Answer::Decide(approve())), ("c", allow())]);
+    it.tool("c", done(json!(1))).expect_succeeded();
+    assert_eq!((it.issued, it.dispatched.len()), (1, 1));
+}

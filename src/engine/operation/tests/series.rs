@@ -292,3 +292,24 @@ fn a_failing_pre_step_is_followed_by_post_steps_that_run_always() {
         .tool("post", done(json!(1)));
     it.expect_failed("pre_step_failed");
 }
+
+#[test]
+fn what_a_post_step_does_after_a_failure_never_replaces_the_reason() {
+    // V23, G10: on_error decides about the rest of the list only.
+    for (on_error, calls) in [("fail", 1), ("skip_remaining", 1), ("continue", 2)] {
+        let mut it = story(&format!(
+            "@ post_steps:
+             @   - {{ name: one, tool: act, on_error: {on_error} }}
+             @   - {{ name: two, tool: look }}
+             @ post_steps_trigger: always
+             a -> done"
+        ))
+        .start();
+        it.answer("a", fail()).tool("one", failed("no"));
+        if calls == 2 {
+            it.tool("two", done(json!(2)));
+        }
+        it.expect_failed("verdict_fail");
+        assert_eq!(it.dispatched.len(), calls, "{on_error}");
+    }
+}
