@@ -18,7 +18,7 @@ use crate::engine::operation::tests::story::Story;
 use crate::engine::operation::tests::words::all_verified;
 use crate::engine::ports::{ModelRequest, Permission};
 use crate::engine::routine::definition::{Check, GateOwner, GateStep, StepKind};
-use crate::engine::verify::{Attestation, Decision, Held, Observation};
+use crate::engine::verify::{Attestation, Decision, Observation};
 
 /// A model request that the world has.
 pub(super) struct Asked {
