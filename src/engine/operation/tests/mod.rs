@@ -1,3 +1,4 @@
 //! The machine, played by hand.
 
+mod legality;
 mod simulator;
