@@ -10,6 +10,7 @@ mod expect;
 mod gates;
 mod graphs;
 mod joins;
+mod legality;
 mod observe;
 mod outcomes;
 mod play;

@@ -28,6 +28,8 @@ pub(super) struct Watch {
     timers: BTreeSet<Timer>,
     ended: bool,
     is_closed: bool,
+    /// Somebody cancelled or closed, or nothing can be accounted for any more.
+    is_interrupted: bool,
     model_calls: u64,
     was_settling: bool,
     was_halted: bool,
@@ -68,6 +70,7 @@ impl Watch {
             timers: BTreeSet::new(),
             ended: false,
             is_closed: false,
+            is_interrupted: false,
             model_calls: 0,
             was_settling: false,
             was_halted: false,
@@ -101,6 +104,7 @@ impl Watch {
         self.rest(operation)?;
         self.halting(event, commands, operation)?;
         indices(operation)?;
+        self.agents(operation)?;
         self.evidence(operation)?;
         self.was_settling = operation.state() == OperationState::Settling;
         self.was_halted = operation.is_halted();
@@ -130,7 +134,11 @@ impl Watch {
             Event::TimerFired(timer) => {
                 self.timers.remove(timer);
             }
-            Event::CloseRequested => self.is_closed = true,
+            Event::CloseRequested => {
+                self.is_closed = true;
+                self.is_interrupted = true;
+            }
+            Event::CancelRequested | Event::StorageFailed { .. } => self.is_interrupted = true,
             _ => {}
         }
         Ok(())
@@ -171,7 +179,17 @@ impl Watch {
                 self.may_call(operation, place)?;
                 self.asked(*request, "permission", Some(place))?;
             }
-            Command::Verify { request, place, .. } => {
+            Command::Verify {
+                request,
+                place,
+                observation,
+                ..
+            } => {
+                // A receipt check shows what there is (V31).
+                ensure(
+                    self.ended || !observation.text().contains("\"receipt\":null"),
+                    || format!("{place:?} is looked at before its sources are acknowledged"),
+                )?;
                 self.asked(*request, "verifier", place.as_ref())?;
             }
             Command::StopRequest { request } => {
@@ -233,6 +251,9 @@ impl Watch {
 
     /// Nothing of the step, and nothing of its agent, may be in flight (G7, G9).
     fn may_call(&self, operation: &Operation, place: &Place) -> Verdict {
+        ensure(!self.is_interrupted, || {
+            format!("{place:?} calls after an interruption")
+        })?;
         if self.was_settling {
             let posts = &operation.plan.definition.body.post_steps;
             ensure(posts.iter().any(|post| post.name == place.step), || {
@@ -341,6 +362,10 @@ impl Watch {
                 ..
             } => {
                 self.seen.extend(reason.clone());
+                // Every way of the generator's routines leads to a terminal.
+                ensure(reason.as_deref() != Some("no_terminal_reached"), || {
+                    "nothing is live and nothing was reached".into()
+                })?;
                 if *status == Status::Succeeded {
                     self.model.may_succeed()?;
                 }
@@ -452,6 +477,37 @@ impl Watch {
         };
         if self.was_halted {
             return ensure(!calls(commands), || "a call while it is halted".into());
+        }
+        Ok(())
+    }
+
+    /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).
+    fn agents(&self, operation: &Operation) -> Verdict {
+        let phase = &operation.phase;
+        if !matches!(phase, crate::engine::operation::Phase::Graph) {
+            return Ok(());
+        }
+        let is_free = |agent: &String| !operation.agents.busy.contains_key(agent);
+        for asked in self
+            .in_flight
+            .values()
+            .filter(|asked| asked.what != "verifier")
+        {
+            let step = asked.place.as_ref().map(|place| place.step.as_str());
+            let agent = step.and_then(|step| agent_of(operation, step));
+            ensure(!agent.as_ref().is_some_and(is_free), || {
+                format!("{agent:?} is free, and {asked:?} is in flight")
+            })?;
+        }
+        let root = &operation.executions[0];
+        for step in root.graph.steps() {
+            let slug = &root.graph.step(step).slug;
+            let is_ready = matches!(root.steps[step.at()].state, StepState::Ready);
+            let is_kept =
+                is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
+            ensure(!is_kept || operation.is_halted(), || {
+                format!("`{slug}` is ready, its agent is free, and it doesn't begin")
+            })?;
         }
         Ok(())
     }
