@@ -110,7 +110,8 @@ impl Operation {
 
     pub(super) fn series_replied(&mut self, execution: usize, outcome: ToolOutcome) {
         let is_failing = matches!(self.phase, Phase::PostMortem(_));
-        let Some((_, series)) = self.series(execution) else {
+        self.agenda.push_back(Todo::Stage(execution));
+        let Some((which, series)) = self.series(execution) else {
             return;
         };
         match (outcome, &mut series.call) {
@@ -124,7 +125,16 @@ impl Operation {
                     delivery: delivery.clone(),
                     delivered: None,
                 };
+                let (tool, at) = (call.tool.clone(), series.at);
                 self.deliveries.insert(delivery, Owner::Series(execution));
+                if let Some(step) = self.series_steps(execution, which).get(at) {
+                    let place = self.series_place(execution, &step.name);
+                    self.publish(PublicEvent::ToolCalled {
+                        at: crate::engine::operation::at(&place),
+                        tool,
+                        outcome: CalledOutcome::Pending,
+                    });
+                }
             }
             (outcome, _) => self.series_call_over(execution, CallEnd::Replied(outcome)),
         }

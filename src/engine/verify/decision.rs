@@ -167,3 +167,42 @@ pub enum AttestationVerdict {
     /// It is not.
     NotRight,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// V5a, routine-format.md: blocked, uncertain, waiting, verified.
+    #[test]
+    fn of_several_checks_the_worst_counts_and_blocked_is_the_worst() {
+        let check = |index, finding| CheckResult {
+            index,
+            check: "file".into(),
+            name: format!("check {index}"),
+            method: None,
+            covers: Vec::new(),
+            independent: true,
+            finding,
+            manual: false,
+            poll_ms: None,
+        };
+        let held = |state| Finding::Held {
+            state,
+            reason: "no".into(),
+        };
+        let worst = |states: &[Held]| {
+            let checks = states.iter().enumerate();
+            let checks = checks.map(|(index, state)| check(index, held(*state)));
+            match Decision::of(checks.collect()).finding {
+                Finding::Held { state, .. } => state,
+                Finding::Verified => panic!("nothing holds"),
+            }
+        };
+        assert_eq!(worst(&[Held::Waiting]), Held::Waiting);
+        assert_eq!(worst(&[Held::Uncertain, Held::Waiting]), Held::Uncertain);
+        assert_eq!(
+            worst(&[Held::Blocked, Held::Uncertain, Held::Waiting]),
+            Held::Blocked
+        );
+    }
+}
