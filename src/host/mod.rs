@@ -18,6 +18,7 @@ pub mod permission;
 pub mod process;
 pub mod run_log;
 mod schema;
+pub mod session;
 pub mod settings;
 mod storage;
 pub mod synthetic;

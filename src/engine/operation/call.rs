@@ -10,6 +10,7 @@ use crate::engine::evidence::Place;
 use crate::engine::id::{Lap, RequestId};
 use crate::engine::operation::event::Command;
 use crate::engine::operation::flight::{Owner, Sent};
+use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::outcome::{Failure, Uncertainty};
 use crate::engine::operation::published::{At, CalledOutcome, PublicEvent};
 use crate::engine::operation::state::{Author, Call, CallAt, StepRef, StepState, ToolRun, TurnAt};
@@ -43,13 +44,14 @@ impl Operation {
         match &call.at {
             CallAt::Ask => {
                 // Memory's tools too: they are tool calls like any other (V5a).
-                if self.is_halted() {
+                if MEMORY_TOOLS.contains(&call.tool.as_str()) && self.is_halted() {
                     return Progress::Waits;
                 }
                 if let Some(outcome) = self.memory.answer(&call.tool, &call.args) {
                     self.usage.tool_calls += 1;
                     return Progress::Over(CallEnd::Replied(outcome));
                 }
+                // Asking is no call: also while new calls are stopped, so that a pause shows every question.
                 let request = self.request(owner, Sent::Question);
                 call.at = CallAt::Asking(request);
                 self.out.push(Command::AskPermission {

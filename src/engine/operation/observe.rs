@@ -61,9 +61,36 @@ impl Operation {
     ) -> Result<Observation, Oversized> {
         let mut view = self.step_view(at, looks, bodies);
         view.insert("result".into(), Value::Null);
+        // What the gate judges: there is no output of its own yet.
+        view.insert("output".into(), self.judged(at, bodies));
         view.insert("tools".into(), json!([]));
         view.insert("sources".into(), json!([]));
         self.freeze(ObservationPhase::Step, view.into())
+    }
+
+    /// The output of the one direct predecessor, with several an object by slug.
+    fn judged(&self, at: StepRef, bodies: Bodies) -> Value {
+        let graph = &self.executions[at.execution].graph;
+        let mut outputs: Vec<(&str, Value)> = self
+            .predecessors(at)
+            .into_iter()
+            .map(|(step, settled)| {
+                let output = match (bodies, &settled.body) {
+                    (Bodies::Receipts, Some(body)) => self.receipt_of(body),
+                    (Bodies::Inline | Bodies::Receipts, _) => settled.claim.output.clone(),
+                };
+                (graph.step(step).slug.as_str(), output)
+            })
+            .collect();
+        match outputs.len() {
+            0 => Value::Null,
+            1 => outputs.remove(0).1,
+            _ => outputs
+                .into_iter()
+                .map(|(slug, output)| (slug.to_owned(), output))
+                .collect::<Map<_, _>>()
+                .into(),
+        }
     }
 
     fn step_view(&self, at: StepRef, looks: &Looks, bodies: Bodies) -> Map<String, Value> {

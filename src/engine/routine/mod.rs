@@ -5,9 +5,12 @@
 //! known) → [`graph::RoutineGraph`] (every rule of G12 holds). [`load`](fn@load) walks all three and
 //! collects every problem on the way. Nothing here runs anything.
 
+pub mod condition;
 pub mod data_path;
 pub mod definition;
 pub mod file;
+#[cfg(test)]
+mod fixtures;
 pub mod graph;
 mod import;
 pub mod issue;
@@ -15,9 +18,13 @@ mod issues;
 mod load;
 mod outline;
 mod reader;
+pub mod render;
 mod rules;
 mod runnable;
+pub mod schema;
 pub mod template;
+#[cfg(test)]
+mod tests;
 
 pub use load::{CheckedRoutine, Loaded, load};
 pub use rules::names::Known;

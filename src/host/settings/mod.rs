@@ -161,13 +161,7 @@ impl Settings {
         environment: Environment<'_>,
         folders: &PlatformFolders,
     ) -> Result<Self, SettingsError> {
-        let config_file = match set(environment, "AMOS_CONFIG") {
-            Some(path) => Some(PathBuf::from(path)),
-            None => folders
-                .config
-                .as_deref()
-                .map(|folder| folder.join("config.toml")),
-        };
+        let config_file = config_file(environment, folders);
         let file = match &config_file {
             Some(path) => read(path)?,
             None => SettingsFile::default(),
@@ -198,6 +192,24 @@ impl Settings {
             config_file,
             colour,
         })
+    }
+}
+
+/// The agents of the configuration alone: what validating a file needs, with or without a home.
+pub fn configured_agents(
+    environment: Environment<'_>,
+    folders: &PlatformFolders,
+) -> Result<BTreeMap<String, AgentDefinition>, SettingsError> {
+    match config_file(environment, folders) {
+        Some(path) => Ok(read(&path)?.agents),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+fn config_file(environment: Environment<'_>, folders: &PlatformFolders) -> Option<PathBuf> {
+    match set(environment, "AMOS_CONFIG") {
+        Some(path) => Some(PathBuf::from(path)),
+        None => Some(folders.config.as_deref()?.join("config.toml")),
     }
 }
 

@@ -9,7 +9,8 @@ use crate::engine::routine::definition::{
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::outline::Named;
-use crate::engine::routine::reader::fields::{Context, Fields, placed};
+use crate::engine::routine::reader::context::{Context, placed};
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
 

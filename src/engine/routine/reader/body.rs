@@ -15,7 +15,8 @@ use crate::engine::routine::outline::{
     EdgeOutline, HandoffText, Kind, ListState, Listed, Order, Outline, Placed, Site, StepOutline,
     WrittenCondition,
 };
-use crate::engine::routine::reader::fields::{Context, Fields, placed};
+use crate::engine::routine::reader::context::{Context, placed};
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::{check, deterministic, edge, step};
 

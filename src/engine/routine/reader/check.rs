@@ -12,7 +12,8 @@ use crate::engine::routine::definition::{
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::outline::{CheckNote, Feature, Maker};
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Kinds, Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
 use crate::engine::routine::template::Template;

@@ -3,7 +3,8 @@
 use crate::engine::routine::definition::{MemoryCondition, OnFalse, Operator, StepCondition};
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
 

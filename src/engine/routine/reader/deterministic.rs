@@ -4,8 +4,10 @@ use crate::engine::limits;
 use crate::engine::routine::definition::{DeterministicStep, OnError, ToolStep};
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
+use crate::engine::routine::issues::Subject;
 use crate::engine::routine::outline::{Named, Placed};
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
 
@@ -49,7 +51,12 @@ pub(in crate::engine::routine) fn deterministic_step(
     node: &Node,
     on_error: OnError,
 ) -> (Option<Placed<String>>, Option<DeterministicStep>) {
-    let Some(fields) = Fields::open(cx.with_code(Code::BadValue), node, &DETERMINISTIC_STEP) else {
+    let cx = Context {
+        subject: Subject::step(node.get("name").and_then(Node::as_text)),
+        wrong: Code::BadValue,
+        ..cx
+    };
+    let Some(fields) = Fields::open(cx, node, &DETERMINISTIC_STEP) else {
         return (None, None);
     };
     let name = fields.name("name");

@@ -6,7 +6,8 @@ use crate::engine::routine::graph::HandoffRule;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::Subject;
 use crate::engine::routine::outline::{EdgeOutline, HandoffText, Placed, WrittenCondition};
-use crate::engine::routine::reader::fields::{Context, Fields, read_word};
+use crate::engine::routine::reader::context::{Context, read_word};
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
 

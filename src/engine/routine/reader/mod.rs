@@ -7,6 +7,7 @@ pub(in crate::engine::routine) mod agents;
 pub(in crate::engine::routine) mod body;
 pub(in crate::engine::routine) mod check;
 pub(in crate::engine::routine) mod condition;
+pub(in crate::engine::routine) mod context;
 pub(in crate::engine::routine) mod deterministic;
 pub(in crate::engine::routine) mod edge;
 pub(in crate::engine::routine) mod fields;

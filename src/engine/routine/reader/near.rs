@@ -59,7 +59,7 @@ mod tests {
         let known = ["instructions", "max_attempts", "from", "to"];
         assert_eq!(nearest("instuctions", known), Some("instructions"));
         assert_eq!(nearest("maxAttempts", known), Some("max_attempts"));
-        assert_eq!(nearest("form", known), None);
+        assert_eq!(nearest("form", known), Some("from"));
         assert_eq!(nearest("colour", known), None);
     }
 }

@@ -9,7 +9,8 @@ use crate::engine::routine::definition::{
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::outline::{Kind, Outline, Placed};
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, needed, optional, required};
 use crate::engine::routine::reader::{body, check, condition};
 

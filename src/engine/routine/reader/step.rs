@@ -7,7 +7,8 @@ use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::Subject;
 use crate::engine::routine::outline::{Feature, Kind, Placed, Site, StepOutline};
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::repeat::Repeat;
 use crate::engine::routine::reader::table::{
     Field, Kinds, Part, Shape, Table, optional, refused, required,

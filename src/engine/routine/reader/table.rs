@@ -98,12 +98,6 @@ impl Kinds {
     pub(in crate::engine::routine) fn words(&self) -> impl Iterator<Item = &'static str> {
         self.tables.iter().map(|(word, _)| *word)
     }
-
-    /// The table of a word.
-    pub(in crate::engine::routine) fn table(&self, word: &str) -> Option<&'static Table> {
-        let (_, table) = self.tables.iter().find(|(known, _)| *known == word)?;
-        Some(table)
-    }
 }
 
 /// A field that may be left out.

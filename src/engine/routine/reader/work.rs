@@ -9,7 +9,8 @@ use crate::engine::routine::file::{Content, Node};
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::outline::{CheckNote, Feature, Maker, Named, Owner};
 use crate::engine::routine::reader::check;
-use crate::engine::routine::reader::fields::{Context, Fields};
+use crate::engine::routine::reader::context::Context;
+use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, needed, optional, required};
 use crate::engine::routine::reader::words::{ReflectionMode, Word};
 

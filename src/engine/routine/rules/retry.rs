@@ -229,3 +229,115 @@ pub(in crate::engine::routine) fn entries_without_incoming(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use crate::engine::routine::file::RoutineFile;
+    use crate::engine::routine::reader::routine;
+
+    /// A sequence that looks random and is the same each time.
+    struct Dice(u64);
+
+    impl Dice {
+        fn roll(&mut self, sides: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (self.0 >> 33) as usize % sides
+        }
+    }
+
+    /// G6, word for word and slowly.
+    fn retries_by_the_book(steps: usize, edges: &[(usize, usize, bool)]) -> Vec<usize> {
+        fn leads(graph: &[(usize, usize)], from: usize, to: usize, steps: usize) -> bool {
+            let mut seen = vec![false; steps];
+            let mut open = vec![from];
+            while let Some(step) = open.pop() {
+                if step == to {
+                    return true;
+                }
+                if !std::mem::replace(&mut seen[step], true) {
+                    open.extend(
+                        graph
+                            .iter()
+                            .filter(|edge| edge.0 == step)
+                            .map(|edge| edge.1),
+                    );
+                }
+            }
+            false
+        }
+        let mut distance = vec![usize::MAX; steps];
+        distance[0] = 0;
+        for _ in 0..steps {
+            for &(from, to, _) in edges {
+                distance[to] = distance[to].min(distance[from].saturating_add(1));
+            }
+        }
+        let ends = |edge: usize| (edges[edge].0, edges[edge].1);
+        let mut graph: Vec<_> = edges
+            .iter()
+            .filter(|edge| !edge.2)
+            .map(|e| (e.0, e.1))
+            .collect();
+        let mut failing: Vec<usize> = (0..edges.len()).filter(|&edge| edges[edge].2).collect();
+        failing.sort_by_key(|&edge| distance[edges[edge].0]);
+        let mut retries = Vec::new();
+        for edge in failing {
+            let (from, to) = ends(edge);
+            if leads(&graph, to, from, steps) {
+                retries.push(edge);
+            } else {
+                graph.push((from, to));
+            }
+        }
+        retries.sort_unstable();
+        retries
+    }
+
+    #[test]
+    fn retry_edges_are_those_that_the_rule_names_in_any_graph() {
+        let mut dice = Dice(7);
+        for _ in 0..400 {
+            let steps = 3 + dice.roll(6);
+            let mut edges = Vec::new();
+            for _ in 0..2 * steps {
+                let (from, to) = (dice.roll(steps), dice.roll(steps));
+                let fail = dice.roll(2) == 0;
+                // Passing edges lead on, so that there is no cycle among them.
+                if from != to && (fail || from < to) && !edges.contains(&(from, to, fail)) {
+                    edges.push((from, to, fail));
+                }
+            }
+            let mut text = String::from("routine: r\nentry_steps: [s0]\nsteps:\n");
+            for step in 0..steps {
+                writeln!(text, "- {{slug: s{step}, type: gate, operator: true}}").expect("text");
+            }
+            text.push_str("edges:\n");
+            for (from, to, fail) in &edges {
+                let condition = if *fail { "on_fail" } else { "on_pass" };
+                writeln!(
+                    text,
+                    "- {{from: s{from}, to: s{to}, condition: {condition}}}"
+                )
+                .expect("text");
+            }
+            if edges.is_empty() {
+                continue;
+            }
+            let file = RoutineFile::parse(text.as_bytes()).expect("yaml");
+            let issues = Issues::default();
+            let reading = routine::read(&file, &issues).expect("a map");
+            let sketch = Sketch::of(&reading.outline);
+            let order = order(&sketch, &issues).expect("small");
+            let found: Vec<usize> = (0..edges.len())
+                .filter(|&edge| order.classes[edge] == Class::Retry)
+                .collect();
+            assert_eq!(found, retries_by_the_book(steps, &edges), "{text}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `amos-tui graph FILE`: the routine's graph as text.
+
+use clap::ValueEnum;
+
+use crate::cli::OneFile;
+use crate::cli::exit::Exit;
+use crate::cli::issues::FileReport;
+use crate::cli::output::{print, tell};
+use crate::cli::trouble::Trouble;
+use crate::engine::routine::{load, render};
+use crate::host::session::{known, read_routine};
+use crate::host::settings::{PlatformFolders, configured_agents};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    of: OneFile,
+    /// How to draw it.
+    #[arg(long, value_enum, default_value = "text")]
+    format: DrawAs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DrawAs {
+    /// An outline for people.
+    Text,
+}
+
+pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
+    let file = &arguments.of.file;
+    let bytes = match read_routine(file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            return Trouble::caused(&error)
+                .hint("name a routine file, YAML or JSON")
+                .report();
+        }
+    };
+    let environment = |name: &str| std::env::var_os(name);
+    let agents = match configured_agents(&environment, &PlatformFolders::of_this_user()) {
+        Ok(agents) => agents,
+        Err(error) => return Trouble::caused(&error).report(),
+    };
+    let loaded = load(&bytes, &known(agents.keys()));
+    let Some(routine) = loaded.routine else {
+        tell(FileReport::of(file, &loaded.issues).text().trim_end());
+        return Exit::Failed;
+    };
+    let text = match arguments.format {
+        DrawAs::Text => render::Drawing::of(&routine.graph).to_text(),
+    };
+    match print(&text) {
+        Ok(()) => Exit::Succeeded,
+        Err(closed) => closed,
+    }
+}

@@ -1,0 +1,377 @@
+//! `amos-tui run FILE`: one operation from start to rest, and what to do at a wait.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `mod` | arguments, exit, signals |
+//! | `events` | events out, as JSON lines or for people |
+//! | `wait` | what happens at a wait: exit, poll, prompt |
+//! | `prompt` | questions to a person at the terminal |
+
+mod events;
+mod prompt;
+mod wait;
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde_json::Value;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Format;
+use crate::cli::exit::Exit;
+use crate::cli::issues::FileReport;
+use crate::cli::output::{print, tell};
+use crate::cli::run::events::Printer;
+use crate::cli::trouble::Trouble;
+use crate::engine::operation::outcome::{Outcome, Status};
+use crate::host::session::{NotPrepared, Prepared, Problems, Rest, Session, read_routine};
+use crate::host::settings::{Flags, PlatformFolders, Settings};
+use crate::host::tools::KNOWN_TOOLS;
+use crate::host::workspace::Workspace;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Arguments {
+    /// The routine file, YAML or JSON.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// An input: `name=text`, or `name:=json`.
+    #[arg(short = 'i', long = "input", value_name = "NAME=VALUE")]
+    inputs: Vec<String>,
+    /// The model, `provider/model`, or `offline`.
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    model: Option<String>,
+    /// What to do when the operation waits.
+    #[arg(long, value_enum, default_value = "exit")]
+    on_wait: OnWait,
+    /// Let this tool be called without asking.
+    #[arg(long, value_name = "TOOL")]
+    allow: Vec<String>,
+    /// The folder that tools and checks work in; the current one by default.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// How to write what happens.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// What to do when the operation waits (C1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnWait {
+    /// Exit with 3.
+    Exit,
+    /// Look again while a check says waiting.
+    Poll,
+    /// Ask at the terminal.
+    Prompt,
+}
+
+pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
+    // One thread is enough for one operation's driver; ports get the other core.
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return Trouble::caused(&error).report(),
+    };
+    let exit = runtime.block_on(run(arguments));
+    // A terminal that is still being read must not hold the exit up.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn run(arguments: Arguments) -> Exit {
+    match start(&arguments).await {
+        Ok(run) => run.until_it_ends(arguments.on_wait).await,
+        Err(exit) => exit,
+    }
+}
+
+/// An operation that is about to start, with everything around it.
+struct Run {
+    session: Session,
+    prepared: Prepared,
+    inputs: BTreeMap<String, Value>,
+    printer: Arc<Printer>,
+    signals: Signals,
+}
+
+async fn start(arguments: &Arguments) -> Result<Run, Exit> {
+    if arguments.on_wait == OnWait::Prompt
+        && !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
+    {
+        return Err(Trouble::usage("--on-wait prompt needs a terminal")
+            .hint("use --on-wait exit or --on-wait poll where nobody can answer")
+            .report());
+    }
+    let inputs = inputs(&arguments.inputs).map_err(|text| {
+        Trouble::usage(text)
+            .hint("give inputs as -i name=text, or -i name:=json")
+            .report()
+    })?;
+    if let Some(tool) = arguments
+        .allow
+        .iter()
+        .find(|tool| !KNOWN_TOOLS.contains(&tool.as_str()))
+    {
+        return Err(Trouble::usage(format!("--allow names no tool: {tool}"))
+            .hint(format!("known are {}", KNOWN_TOOLS.join(", ")))
+            .report());
+    }
+    let bytes = read_routine(&arguments.file).map_err(|error| {
+        Trouble::caused(&error)
+            .hint("name a routine file, YAML or JSON")
+            .report()
+    })?;
+    let session = open(arguments).await?;
+    let (session, printer) = session;
+    let prepared = match session.prepare(&bytes) {
+        Ok(prepared) => prepared,
+        Err(NotPrepared::Invalid(problems)) => return Err(invalid(arguments, &problems)),
+        Err(error @ NotPrepared::Model { .. }) => {
+            return Err(Trouble::caused(&error).hint(MODEL_HINT).report());
+        }
+    };
+    for warning in &prepared.warnings {
+        tell(&format!("{}:{warning}", arguments.file.display()));
+    }
+    // Before anything is billed (T4).
+    tell(&format!("model: {}", session.model_text()));
+    let signals = Signals::listen().map_err(|error| Trouble::caused(&error).report())?;
+    Ok(Run {
+        session,
+        prepared,
+        inputs,
+        printer,
+        signals,
+    })
+}
+
+const MODEL_HINT: &str =
+    "name a model as provider/model with --model or AMOS_MODEL; --model offline needs no key";
+
+async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
+    let flags = Flags {
+        model: arguments.model.clone(),
+        allow: arguments.allow.clone(),
+    };
+    let environment = |name: &str| std::env::var_os(name);
+    let settings = Settings::load(&flags, &environment, &PlatformFolders::of_this_user())
+        .map_err(|error| Trouble::caused(&error).report())?;
+    let folder = match &arguments.workspace {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().map_err(|error| {
+            Trouble::caused(&error)
+                .hint("the current folder is gone? name one with --workspace")
+                .report()
+        })?,
+    };
+    let workspace = Workspace::open(&folder).map_err(|error| {
+        Trouble::caused(&error)
+            .hint("name an existing folder with --workspace")
+            .report()
+    })?;
+    let printer = Arc::new(Printer::of(arguments.format));
+    let data_folder = settings.data_folder.clone();
+    match Session::open(settings, workspace, printer.clone()).await {
+        Ok(session) => Ok((session, printer)),
+        Err(error) => {
+            let hint = match &error {
+                crate::host::session::OpenError::Model(_) => MODEL_HINT.to_owned(),
+                crate::host::session::OpenError::DataFolder(_)
+                | crate::host::session::OpenError::Storage(_) => format!(
+                    "set AMOS_DATA_DIR to a folder that can be written to; now it is {}",
+                    data_folder.display()
+                ),
+                crate::host::session::OpenError::Limit(_) => {
+                    "see [limits] in the configuration".to_owned()
+                }
+            };
+            Err(Trouble::caused(&error).hint(hint).report())
+        }
+    }
+}
+
+/// C2: an invalid file is C4's line and no event.
+fn invalid(arguments: &Arguments, problems: &Problems) -> Exit {
+    let report = FileReport::of(&arguments.file, &problems.issues);
+    match arguments.format {
+        Format::Json => match print(&report.json()) {
+            Ok(()) => Exit::Failed,
+            Err(closed) => closed,
+        },
+        Format::Text => {
+            tell(report.text().trim_end());
+            Exit::Failed
+        }
+    }
+}
+
+/// Reads `-i` arguments (routine-format.md).
+fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
+    let mut inputs = BTreeMap::new();
+    for argument in arguments {
+        let Some(at) = argument.find('=') else {
+            return Err(format!("{argument:?} is no input"));
+        };
+        let (name, value) = match argument[..at].strip_suffix(':') {
+            Some(name) => {
+                let value = serde_json::from_str(&argument[at + 1..])
+                    .map_err(|error| format!("input `{name}` is not JSON: {error}"))?;
+                (name, value)
+            }
+            None => (
+                &argument[..at],
+                Value::String(argument[at + 1..].to_owned()),
+            ),
+        };
+        if name.is_empty() {
+            return Err(format!("{argument:?} names no input"));
+        }
+        if inputs.insert(name.to_owned(), value).is_some() {
+            return Err(format!("input `{name}` is given twice"));
+        }
+    }
+    Ok(inputs)
+}
+
+impl Run {
+    async fn until_it_ends(mut self, on_wait: OnWait) -> Exit {
+        let cancellation: CancellationToken = self.printer.closed().clone();
+        let started = self.session.start(
+            &self.prepared,
+            std::mem::take(&mut self.inputs),
+            cancellation,
+        );
+        let mut live = match started {
+            Ok(live) => live,
+            Err(error) => return Trouble::caused(&error).hint(self.input_hint()).report(),
+        };
+        let mut rest = tokio::select! {
+            rest = self.session.rest(&mut live) => rest.unwrap_or(Rest::Ended),
+            number = self.signals.any() => return self.interrupted(&live, number).await,
+        };
+        loop {
+            let next = tokio::select! {
+                next = wait::at(on_wait, &self.session, &mut live, &rest) => next,
+                number = self.signals.any() => return self.interrupted(&live, number).await,
+            };
+            match next {
+                wait::Next::Rest(next) => rest = *next,
+                wait::Next::Exit(exit) => {
+                    let exit = self.closed_or(exit);
+                    self.session.close().await;
+                    return exit;
+                }
+            }
+        }
+    }
+
+    /// A signal cancels; the settled event comes first (C2).
+    async fn interrupted(&mut self, live: &crate::host::session::Live, number: u8) -> Exit {
+        tokio::select! {
+            _ = self.session.cancel(live.operation()) => {}
+            // Whoever asks twice doesn't want to wait.
+            _ = self.signals.any() => {}
+        }
+        self.session.close().await;
+        Exit::Signal(number)
+    }
+
+    /// A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
+    fn closed_or(&self, exit: Exit) -> Exit {
+        if self.printer.closed().is_cancelled() {
+            Exit::Cancelled
+        } else {
+            exit
+        }
+    }
+
+    fn input_hint(&self) -> String {
+        let parameters = &self.prepared.routine.definition.parameters;
+        if parameters.is_empty() {
+            return "the routine takes no inputs".into();
+        }
+        let names: Vec<String> = parameters
+            .iter()
+            .map(
+                |parameter| match parameter.required && parameter.default.is_none() {
+                    true => format!("{} (required)", parameter.name),
+                    false => parameter.name.clone(),
+                },
+            )
+            .collect();
+        format!(
+            "inputs are {}; give them as -i name=text, or -i name:=json",
+            names.join(", ")
+        )
+    }
+}
+
+/// The exit code of an outcome (C2).
+fn exit_of(outcome: &Outcome) -> Exit {
+    match outcome.status {
+        Status::Succeeded => Exit::Succeeded,
+        Status::Failed => Exit::Failed,
+        Status::Cancelled => Exit::Cancelled,
+    }
+}
+
+/// The signals that end a run.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The number of the next one.
+    async fn any(&mut self) -> u8 {
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => 2,
+            Some(()) = self.terminate.recv() => 15,
+            Some(()) = self.hang_up.recv() => 1,
+            else => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(arguments: &[&str]) -> Result<Value, String> {
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        inputs(&arguments).map(|inputs| json!(inputs))
+    }
+
+    #[test]
+    fn inputs_are_text_or_json() {
+        assert_eq!(
+            read(&["a=1=2", "b:=[1,\"=\"]", "c=", "d:=null"]),
+            Ok(json!({"a": "1=2", "b": [1, "="], "c": "", "d": null}))
+        );
+    }
+
+    #[test]
+    fn what_is_no_input_is_refused() {
+        for wrong in [&["a"][..], &["=1"], &[":=1"], &["a:=x"], &["a=1", "a=2"]] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What happens at a wait: exit, poll, or ask (C1).
+
+use std::time::Duration;
+
+use crate::cli::exit::Exit;
+use crate::cli::output::tell;
+use crate::cli::run::prompt::{self, Said};
+use crate::cli::run::{OnWait, exit_of};
+use crate::engine::id::Generation;
+use crate::engine::operation::wait::{Answer, Wait, WaitKey};
+use crate::engine::verify::Held;
+use crate::host::session::{Live, Rest, Session};
+
+/// What comes after a rest.
+pub(super) enum Next {
+    /// The operation went on and came to rest again.
+    Rest(Box<Rest>),
+    /// That was all.
+    Exit(Exit),
+}
+
+/// Decides what comes after a rest, and does it.
+pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest: &Rest) -> Next {
+    let (state, waits, generation) = match rest {
+        Rest::Settled(outcome) => return Next::Exit(exit_of(outcome)),
+        Rest::Ended => return Next::Exit(Exit::Cancelled),
+        Rest::Paused {
+            state,
+            waits,
+            generation,
+            ..
+        } => (*state, waits, *generation),
+    };
+    match on_wait {
+        OnWait::Exit => {
+            tell(
+                "hint: it waits; run again with --on-wait poll to look again, or --on-wait prompt to answer",
+            );
+            Next::Exit(Exit::Paused)
+        }
+        OnWait::Poll => match pause(state, waits) {
+            Some(pause) => {
+                tokio::time::sleep(pause).await;
+                go_on(session, live, generation, Vec::new()).await
+            }
+            None => {
+                tell(
+                    "hint: only a person can end this wait; run again with --on-wait prompt to answer",
+                );
+                Next::Exit(Exit::Paused)
+            }
+        },
+        OnWait::Prompt => match prompt::ask(waits.clone()).await {
+            Said::Answers(answers) => go_on(session, live, generation, answers).await,
+            Said::Later => Next::Exit(Exit::Paused),
+            Said::Cancel => match session.cancel(live.operation()).await {
+                Some(rest) => Next::Rest(Box::new(rest)),
+                None => Next::Exit(Exit::Cancelled),
+            },
+        },
+    }
+}
+
+/// How long to wait before looking again makes sense: the smallest pause of the checks that say
+/// waiting, while nothing is worse than that.
+fn pause(state: Held, waits: &[Wait]) -> Option<Duration> {
+    match state {
+        Held::Waiting => waits
+            .iter()
+            .filter_map(|wait| wait.poll_ms)
+            .min()
+            .map(Duration::from_millis),
+        Held::Blocked | Held::Uncertain => None,
+    }
+}
+
+async fn go_on(
+    session: &Session,
+    live: &mut Live,
+    generation: Generation,
+    answers: Vec<(WaitKey, Answer)>,
+) -> Next {
+    match session.confirm(live, generation, answers).await {
+        Ok(rest) => Next::Rest(Box::new(rest)),
+        Err(refused) => {
+            tell(&format!("error: {refused}"));
+            Next::Exit(Exit::Paused)
+        }
+    }
+}

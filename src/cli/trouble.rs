@@ -1,0 +1,57 @@
+//! What a person sees of an error: what, why, and the next thing to type.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use crate::cli::exit::Exit;
+use crate::cli::output::tell;
+
+/// An error on its way to a person.
+#[derive(Debug)]
+pub(in crate::cli) struct Trouble {
+    exit: Exit,
+    what: String,
+    hint: Option<String>,
+}
+
+impl Trouble {
+    /// Bad usage.
+    pub(in crate::cli) fn usage(what: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            what: what.into(),
+            hint: None,
+        }
+    }
+
+    /// Bad usage, with everything that led to it.
+    pub(in crate::cli) fn caused(error: &dyn Error) -> Self {
+        let mut what = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Transparent errors repeat their source.
+            if !what.ends_with(&text) {
+                // Writing to a String can't fail.
+                let _ = write!(what, ": {text}");
+            }
+            cause = error.source();
+        }
+        Self::usage(what)
+    }
+
+    /// Says what to type next.
+    pub(in crate::cli) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Tells the person.
+    pub(in crate::cli) fn report(self) -> Exit {
+        tell(&format!("error: {}", self.what));
+        if let Some(hint) = self.hint {
+            tell(&format!("hint: {hint}"));
+        }
+        self.exit
+    }
+}

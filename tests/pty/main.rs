@@ -1,0 +1,7 @@
+//! Programs in a real terminal: what they write to it, and how they leave it.
+
+#![cfg(unix)]
+
+mod child;
+mod terminal;
+mod world;
