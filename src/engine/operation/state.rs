@@ -14,7 +14,7 @@ use crate::engine::operation::outcome::{Uncertainty, Verdict};
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::ports::{Message, OfferedTool, ToolCall, ToolChoice, ToolOutcome};
 use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
-use crate::engine::verify::{Attestation, Decision, Held, Oversized};
+use crate::engine::verify::{Attestation, Decision, Finding, Held, Oversized};
 
 /// A step of one execution in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,9 +145,9 @@ impl StepState {
                 TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
             },
             Self::ToolRun(run) => run.call.at.held(),
-            Self::GateChecks(checks) => checks.at.held(),
+            Self::GateChecks(checks) => checks.at.held().or(checks.looks.unlifted()),
             Self::OperatorGate => Some(Held::Waiting),
-            Self::Claimed(claimed) => claimed.at.held(),
+            Self::Claimed(claimed) => claimed.at.held().or(claimed.looks.unlifted()),
             Self::Uncertain(_) => Some(Held::Uncertain),
             Self::Idle
             | Self::Ready
@@ -309,8 +309,8 @@ impl LookAt {
     pub(super) fn held(&self) -> Option<Held> {
         match self {
             Self::Held(decision) => match &decision.finding {
-                crate::engine::verify::Finding::Held { state, .. } => Some(*state),
-                crate::engine::verify::Finding::Verified => None,
+                Finding::Held { state, .. } => Some(*state),
+                Finding::Verified => None,
             },
             Self::Oversized { .. } => Some(Held::Uncertain),
             Self::Ask | Self::Asking(_) => None,
@@ -324,6 +324,16 @@ pub(super) struct Looks {
     pub(super) first: Option<Decision>,
     pub(super) latest: Option<Decision>,
     pub(super) attestations: Vec<Attestation>,
+}
+
+impl Looks {
+    /// What stopped new calls goes on stopping them while it is looked at again (V5a).
+    fn unlifted(&self) -> Option<Held> {
+        match &self.latest.as_ref()?.finding {
+            Finding::Held { state, .. } => state.halts().then_some(*state),
+            Finding::Verified => None,
+        }
+    }
 }
 
 /// Whether an observation carries bodies or the receipts of their sources (V26).

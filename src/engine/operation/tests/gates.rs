@@ -250,3 +250,19 @@ fn a_result_key_keeps_a_tool_steps_result_in_memory() {
         "{prompt}"
     );
 }
+
+#[test]
+fn a_blocked_check_fails_its_gate_whatever_the_others_say() {
+    // G15: any blocked fails, else any uncertain is uncertain, else it waits.
+    let all = |decisions: &[fn(&str) -> Decision]| {
+        let checks = decisions.iter().flat_map(|decision| decision("so").checks);
+        Decision::of(checks.collect())
+    };
+    let mut it = at_the_tests();
+    it.verify("tests", all(&[waiting, uncertain, blocked]));
+    it.expect_settled("tests", "fail").expect_running(["fix"]);
+    let mut it = at_the_tests();
+    it.verify("tests", all(&[waiting, uncertain]));
+    it.expect_settled("tests", "uncertain: no_verdict");
+    assert_eq!(it.state(), OperationState::Paused(Uncertain));
+}

@@ -240,3 +240,15 @@ fn a_delivery_that_failed_is_a_failure_and_one_that_nobody_can_tell_of_is_uncert
         .resume();
     it.expect_settled("a", "uncertain: effect_unknown");
 }
+
+#[test]
+fn a_lost_delivery_can_be_failed_by_a_person() {
+    // V10
+    let mut it = story("a -> done\n a = type: tool, tool: commit").start();
+    it.tool("a", pending("d1"))
+        .reconcile([("a", fail_it())])
+        .expect_failed("failed_by_operator");
+    assert_eq!(it.effects(), EffectClass::AfterPartialEffects);
+    it.deliver("d1", done(json!(1)));
+    assert_eq!(it.late.len(), 1);
+}

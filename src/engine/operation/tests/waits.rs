@@ -466,3 +466,48 @@ fn a_manual_check_takes_a_persons_word_and_is_asked_again_with_it() {
     );
     it.verify("a", verified()).expect_succeeded();
 }
+
+#[test]
+fn a_resume_starts_nothing_elsewhere_while_what_was_blocked_is_looked_at_again() {
+    // V5a: else every resume would let the others make one call more.
+    for decision in [blocked("no"), uncertain("who knows")] {
+        let mut it = story("a -> done\n b -> c -> done")
+            .verified_by_hand(&["a"])
+            .start();
+        it.answer("a", pass())
+            .verify("a", decision.clone())
+            .answer("b", pass());
+        for _ in 0..3 {
+            it.resume()
+                .expect_running(["a"])
+                .verify("a", decision.clone());
+        }
+        assert_eq!(it.submissions("c"), 0);
+        it.resume()
+            .verify("a", waiting("soon"))
+            .expect_running(["c"]);
+    }
+}
+
+#[test]
+fn a_decision_says_whether_anything_was_looked_at() {
+    // C3, V3
+    let mut it = story("a -> b -> done\n b = verify: [{ check: file, path: x }]").start();
+    it.answer("a", pass())
+        .answer("b", pass())
+        .expect_succeeded();
+    let bases: Vec<_> = it
+        .published
+        .iter()
+        .filter_map(|event| match event {
+            PublicEvent::VerifyDecided { phase, basis, .. } => Some((*phase, *basis)),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        ("step", "host_policy"),
+        ("step", "checks"),
+        ("final", "host_policy"),
+    ];
+    assert_eq!(bases, expected);
+}

@@ -10,9 +10,12 @@ use crate::engine::capability::{
 use crate::engine::operation::outcome;
 use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, SettledVerdict};
 use crate::engine::operation::route::ROUTE_TOOL;
-use crate::engine::operation::tests::story::Play;
+use crate::engine::operation::tests::play::Play;
 use crate::engine::operation::wait::{Answer, OperatorVerdict, Permit};
-use crate::engine::ports::{CallArguments, Message, ModelRequest, ToolCall, ToolOutcome};
+use crate::engine::ports::{
+    CallArguments, Finish, Message, ModelAnswer, ModelOutcome, ModelRequest, TokenUsage, ToolCall,
+    ToolOutcome,
+};
 use crate::engine::routine::definition::{Check, VerificationMethod};
 use crate::engine::verify::{CheckResult, Decision, Finding, Held};
 
@@ -88,6 +91,19 @@ pub(super) fn malformed(name: &str, text: &str) -> ToolCall {
         arguments: CallArguments::Malformed(text.to_owned()),
         ..tool(name, Value::Null)
     }
+}
+
+/// A complete answer with these calls; 10 tokens in, 5 out.
+pub(super) fn answered(calls: Vec<ToolCall>) -> ModelOutcome {
+    ModelOutcome::Answered(ModelAnswer {
+        text: None,
+        calls,
+        finish: Finish::Complete,
+        usage: TokenUsage {
+            input_tokens: 10,
+            output_tokens: 5,
+        },
+    })
 }
 
 pub(super) fn done(value: Value) -> ToolOutcome {
