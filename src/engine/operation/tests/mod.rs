@@ -1,8 +1,8 @@
-//! The machine, played by hand.
+//! The machine, played by hand and by chance.
 //!
 //! By hand: `story` plans, `play` is the world, `acts` what it does, `expect` what must be so, `words`
 //! what it is told in, `sketch` how routines are written down. The stories are in the other files, by
-//! topic. By chance: `simulator`.
+//! topic. By chance: `simulator`. `legality` walks every event in every phase.
 
 mod acts;
 mod endings;

@@ -461,24 +461,20 @@ impl Watch {
         }
     }
 
-    /// No new model or tool call while anything is blocked or uncertain (V5a). Asking whether a call may
-    /// be made is none.
+    /// No new model or tool call while anything is blocked or uncertain (V5a). Asking the host whether
+    /// a call may be made is none.
     fn halting(&self, event: &Event, commands: &[Command], operation: &Operation) -> Verdict {
-        if !operation.is_halted() || matches!(event, Event::ResumeAdmitted { .. }) {
+        let stays_halted = self.was_halted && operation.is_halted();
+        if !stays_halted || matches!(event, Event::ResumeAdmitted { .. }) {
             return Ok(());
         }
-        let calls = |commands: &[Command]| {
-            commands.iter().any(|command| {
-                matches!(
-                    command,
-                    Command::CallModel { .. } | Command::CallTool { .. }
-                )
-            })
-        };
-        if self.was_halted {
-            return ensure(!calls(commands), || "a call while it is halted".into());
-        }
-        Ok(())
+        let calls = commands.iter().any(|command| {
+            matches!(
+                command,
+                Command::CallModel { .. } | Command::CallTool { .. }
+            )
+        });
+        ensure(!calls, || "a call while it is halted".into())
     }
 
     /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).

@@ -170,7 +170,8 @@ impl Model {
             return Err(format!("`{slug}` began lap {lap} after {step:?}"));
         }
         let is_activated = !step.active.is_empty() || !step.anew.is_empty();
-        if !is_activated && !(step.is_entry && step.lap == 0) {
+        let begins = step.is_entry && step.lap == 0;
+        if !(is_activated || begins) {
             return Err(format!("nothing activated `{slug}`"));
         }
         self.inputs_are_there(slug)

@@ -138,6 +138,7 @@ impl<'a> Play<'a> {
     fn anything(&mut self) -> Result<(), String> {
         let is_settled = self.operation.outcome().is_some();
         let if_any = |count: usize, weight: usize| if count == 0 { 0 } else { weight };
+        let is_settling = self.operation.state() == OperationState::Settling;
         let is_paused = matches!(self.operation.state(), OperationState::Paused(_));
         let weights = [
             if_any(self.pending.len(), 70),
@@ -150,6 +151,7 @@ impl<'a> Play<'a> {
             if is_paused { 40 } else { 0 },
             if is_settled { 6 } else { 0 },
             if_any(self.cleared.len(), 1),
+            if is_settling { 2 } else { 0 },
         ];
         match self.chance.weighed(&weights) {
             0 => self.reply(),
@@ -161,7 +163,8 @@ impl<'a> Play<'a> {
             6 => self.acknowledge(),
             7 => self.resume(),
             8 => self.tell(Event::ReceiptCheckRequested),
-            _ => self.fire_late(),
+            9 => self.fire_late(),
+            _ => self.interrupt(),
         }
     }
 

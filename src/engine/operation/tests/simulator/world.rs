@@ -142,7 +142,8 @@ impl Sketch {
                 }
             }
             for _ in 0..1 + chance.below(3).min(step - 1) {
-                let from = chance.below(step);
+                // Towards the first steps: fan-out before depth.
+                let from = chance.below(step).min(chance.below(step));
                 let on_fail = sketch.may_reject(from) && chance.percent(20);
                 sketch.connect(from, step, on_fail);
             }
@@ -245,6 +246,11 @@ fn written(sketch: &Sketch, edges: &[WorldEdge], chance: &mut Chance) -> String 
     series(&mut text, "pre_steps", chance);
     let entries: Vec<String> = sketch.entries.iter().map(|&at| sketch.slug(at)).collect();
     let _ = writeln!(text, "entry_steps: [{}]", entries.join(", "));
+    // In some worlds everybody waits for one agent.
+    let agents: &[&'static str] = match chance.percent(35) {
+        true => &["a0"],
+        false => &["a0", "a0", "a1", "a2", "default"],
+    };
     text.push_str("steps:\n");
     for (at, kind) in sketch.kinds.iter().enumerate() {
         let slug = sketch.slug(at);
@@ -253,8 +259,11 @@ fn written(sketch: &Sketch, edges: &[WorldEdge], chance: &mut Chance) -> String 
             .any(|edge| edge.from == slug || edge.to == slug)
         {
             // A pre step that was left out has no result (V21, V23).
-            let names_pre = text.contains("name: pre1") && chance.percent(15);
-            step(&mut text, &slug, *kind, names_pre, chance);
+            let named = match text.contains("name: pre1") && chance.percent(15) {
+                true => "{{step.pre1}}",
+                false => "{{param.p}}",
+            };
+            step(&mut text, &slug, *kind, (named, agents), chance);
         }
     }
     text.push_str("edges:\n");
@@ -328,12 +337,13 @@ fn series(text: &mut String, list: &str, chance: &mut Chance) {
     }
 }
 
-fn step(text: &mut String, slug: &str, kind: Kind, names_pre: bool, chance: &mut Chance) {
-    let named = if names_pre {
-        "{{step.pre1}}"
-    } else {
-        "{{param.p}}"
-    };
+fn step(
+    text: &mut String,
+    slug: &str,
+    kind: Kind,
+    (named, agents): (&str, &[&'static str]),
+    chance: &mut Chance,
+) {
     let _ = write!(text, "  - {{ slug: {slug}");
     match kind {
         Kind::Terminal => text.push_str(", type: terminal"),
@@ -353,7 +363,7 @@ fn step(text: &mut String, slug: &str, kind: Kind, names_pre: bool, chance: &mut
             let _ = write!(text, ", type: gate, checks: {}", checks(chance));
         }
         Kind::Agent | Kind::AgentGate => {
-            let agent = chance.word(&["a0", "a0", "a1", "a2", "default"]);
+            let agent = chance.word(agents);
             let word = if kind == Kind::Agent { "agent" } else { "gate" };
             let _ = write!(
                 text,
