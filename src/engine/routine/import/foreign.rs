@@ -120,7 +120,7 @@ impl<'a> Foreign<'a> {
     pub(super) fn close(self) {
         let asked = self.asked.into_inner();
         for entry in self.entries {
-            if !asked.iter().any(|name| *name == &*entry.key) {
+            if !asked.contains(&&*entry.key) {
                 let hint = near::hint(&entry.key, asked.iter().copied());
                 let message = format!("`{}` is no field of this {}{hint}", entry.key, self.what);
                 self.desk.report(Code::UnknownField, entry.at, message);

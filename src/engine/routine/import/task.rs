@@ -155,7 +155,8 @@ impl TaskList<'_> {
                 repeat::rewrite(self, &flow, &mut made);
                 flow.close();
             }
-            (flow, _) => {
+            // A control flow of no known type was reported; what lies in it can't be read.
+            (Some(_) | None, _) => {
                 made.put("type", text(node.at, "agent"));
                 made.put("agent", text(node.at, "default"));
                 for (ours, theirs) in [
@@ -174,8 +175,6 @@ impl TaskList<'_> {
                 if let Some(validation) = &judged {
                     criteria(validation, self.names, &mut made);
                 }
-                // A control flow of no known type was reported; what lies in it can't be read.
-                drop(flow);
             }
         }
         if let Some(validation) = judged {
