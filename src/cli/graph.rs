@@ -1,4 +1,4 @@
-//! `amos-tui graph FILE`: the routine's graph as text.
+//! `amos-tui graph FILE`: the routine's graph as text, Mermaid or DOT.
 
 use clap::ValueEnum;
 
@@ -10,6 +10,7 @@ use crate::cli::trouble::Trouble;
 use crate::engine::routine::{load, render};
 use crate::host::session::{known, read_routine};
 use crate::host::settings::{PlatformFolders, configured_agents};
+use crate::tui::text::Inert;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -24,6 +25,10 @@ pub(in crate::cli) struct Arguments {
 enum DrawAs {
     /// An outline for people.
     Text,
+    /// A Mermaid flowchart.
+    Mermaid,
+    /// A graph for Graphviz.
+    Dot,
 }
 
 pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
@@ -46,8 +51,11 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
         tell(FileReport::of(file, &loaded.issues).text().trim_end());
         return Exit::Failed;
     };
+    let drawing = render::Drawing::of(&routine.graph);
     let text = match arguments.format {
-        DrawAs::Text => render::Drawing::of(&routine.graph).to_text(),
+        DrawAs::Text => Inert::text(&drawing.to_text()).as_str().to_owned(),
+        DrawAs::Mermaid => drawing.to_mermaid(),
+        DrawAs::Dot => drawing.to_dot(),
     };
     match print(&text) {
         Ok(()) => Exit::Succeeded,

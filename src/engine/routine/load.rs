@@ -8,6 +8,7 @@ use crate::engine::routine::graph::RoutineGraph;
 use crate::engine::routine::import;
 use crate::engine::routine::issue::{Code, Issue};
 use crate::engine::routine::issues::{Issues, Subject};
+use crate::engine::routine::reader::context::spelled_as_ours;
 use crate::engine::routine::reader::routine as reader;
 use crate::engine::routine::rules;
 use crate::engine::routine::rules::names::Known;
@@ -51,12 +52,13 @@ fn check(bytes: &[u8], known: &Known, issues: &Issues) -> Option<CheckedRoutine>
             return None;
         }
     };
-    if let Some(foreign) = import::recognise(&file) {
-        let message = foreign.message();
-        issues.add(Code::Unsupported, foreign.at, Subject::default(), message);
-        return None;
-    }
-    let reading = reader::read(&file, issues)?;
+    let reading = match import::recognise(&file) {
+        None => reader::read(&file, spelled_as_ours, issues)?,
+        Some(format) => {
+            let ours = import::rewrite(&file, format, issues);
+            reader::read(&ours, format.spelling(), issues)?
+        }
+    };
     let findings = rules::judge(&reading, known, issues);
     if issues.any_error() {
         return None;

@@ -119,6 +119,20 @@ impl Template {
         })
     }
 
+    /// The same text with each reference replaced.
+    pub(in crate::engine::routine) fn with_references(
+        self,
+        mut replace: impl FnMut(Reference) -> Reference,
+    ) -> Self {
+        let parts = self.parts.into_iter().map(|part| match part {
+            Part::Text(plain) => Part::Text(plain),
+            Part::Name(reference) => Part::Name(replace(reference)),
+        });
+        Self {
+            parts: parts.collect(),
+        }
+    }
+
     /// Puts the values in. Non-strings are written as compact JSON, null as nothing.
     pub fn expand(&self, scope: &dyn Scope) -> Result<String, MissingValue> {
         let mut text = String::new();

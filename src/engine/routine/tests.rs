@@ -241,17 +241,6 @@ fn nested_steps_run_in_file_order_to_a_terminal_of_their_own() {
 }
 
 #[test]
-fn files_of_other_systems_are_recognised() {
-    for text in [
-        "schema: nenjo.routine.v1\nmanifest: {slug: x, steps: []}",
-        "slug: x\nsteps: [{slug: a, step_type: agent}]\nedges: []",
-        r#"{"id": "1", "name": "x", "tasks": [{"id": "a", "name": "A"}]}"#,
-    ] {
-        assert_eq!(codes(text), [Code::Unsupported], "{text}");
-    }
-}
-
-#[test]
 fn what_is_no_map_is_refused_without_a_panic() {
     for text in [
         "[]",

@@ -16,6 +16,14 @@ use crate::engine::routine::reader::table::{Kinds, Table};
 use crate::engine::routine::reader::words::Word;
 use crate::engine::routine::template::{Reference, Template, ValueTemplate};
 
+/// How the file at hand spells a field of ours: a rewritten file keeps its own words in messages.
+pub(in crate::engine::routine) type Spelling = for<'a> fn(&'a str) -> &'a str;
+
+/// The spelling of our own files.
+pub(in crate::engine::routine) fn spelled_as_ours(name: &str) -> &str {
+    name
+}
+
 /// Where a reader is: whom problems concern, what templates can see, where findings go.
 #[derive(Clone, Copy)]
 pub(in crate::engine::routine) struct Context<'a> {
@@ -28,6 +36,7 @@ pub(in crate::engine::routine) struct Context<'a> {
     pub(in crate::engine::routine) level: usize,
     /// The code of a wrong value where the field has none of its own.
     pub(in crate::engine::routine) wrong: Code,
+    pub(in crate::engine::routine) spelling: Spelling,
 }
 
 impl<'a> Context<'a> {
@@ -75,7 +84,11 @@ impl<'a> Context<'a> {
         self.report(
             self.wrong,
             node.at,
-            format!("{what} must be {expected}, not {}", node.kind()),
+            format!(
+                "{} must be {expected}, not {}",
+                (self.spelling)(what),
+                node.kind()
+            ),
         );
     }
 
@@ -185,7 +198,8 @@ impl<'a> Context<'a> {
         let entries = self.entries(node, kinds.name)?;
         let chosen = match node.get(kinds.key) {
             None => {
-                let message = format!("`{}` is missing; {}", kinds.key, one_of(kinds.words()));
+                let key = (self.spelling)(kinds.key);
+                let message = format!("`{key}` is missing; {}", one_of(kinds.words()));
                 self.report(Code::MissingField, node.at, message);
                 None
             }
@@ -199,7 +213,8 @@ impl<'a> Context<'a> {
                     if found.is_none() {
                         let hint = near::hint(text, kinds.words());
                         let known = one_of(kinds.words());
-                        let message = format!("`{text}` is no {}{hint}; {known}", kinds.key);
+                        let key = (self.spelling)(kinds.key);
+                        let message = format!("`{text}` is no {key}{hint}; {known}");
                         self.report(self.wrong, word.at, message);
                     }
                     found

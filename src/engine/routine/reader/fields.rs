@@ -40,7 +40,8 @@ impl<'a> Fields<'a> {
             let entry = entries.iter().find(|entry| &*entry.key == field.name);
             match (field.need, entry) {
                 (Need::Required(code), None) => {
-                    let message = format!("the {} needs `{}`", table.name, field.name);
+                    let name = (cx.spelling)(field.name);
+                    let message = format!("the {} needs `{name}`", table.name);
                     cx.report(code, node.at, message);
                 }
                 (Need::Refused(code), Some(entry)) => cx.report(code, entry.at, field.about),
@@ -95,7 +96,7 @@ impl<'a> Fields<'a> {
     pub(in crate::engine::routine) fn name(&self, name: &'static str) -> Option<Placed<String>> {
         let text = self.placed_text(name)?;
         if text.value.trim().is_empty() {
-            let message = format!("`{name}` must not be empty");
+            let message = format!("`{}` must not be empty", (self.cx.spelling)(name));
             self.cx.report(self.cx.wrong, text.at, message);
             return None;
         }
@@ -151,6 +152,7 @@ impl<'a> Fields<'a> {
         match number {
             Some(number) if (least..=most).contains(&number) => Some(number),
             Some(_) | None => {
+                let name = (self.cx.spelling)(name);
                 let message = match most {
                     most if most >= u64::from(u32::MAX) => {
                         format!("{name} must be a whole number of at least {least}")

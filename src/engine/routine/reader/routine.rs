@@ -12,7 +12,7 @@ use crate::engine::routine::file::{Node, Position, RoutineFile};
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
 use crate::engine::routine::outline::{Notes, Outline, Placed, Site};
-use crate::engine::routine::reader::context::{Context, read_word};
+use crate::engine::routine::reader::context::{Context, Spelling, read_word};
 use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
@@ -150,7 +150,11 @@ pub(in crate::engine::routine) struct AssuranceOutline {
 }
 
 /// Reads a file. `None` where it isn't even a map.
-pub(in crate::engine::routine) fn read(file: &RoutineFile, issues: &Issues) -> Option<Reading> {
+pub(in crate::engine::routine) fn read(
+    file: &RoutineFile,
+    spelling: Spelling,
+    issues: &Issues,
+) -> Option<Reading> {
     let notes = Notes::default();
     let references = RefCell::default();
     let cx = Context {
@@ -161,6 +165,7 @@ pub(in crate::engine::routine) fn read(file: &RoutineFile, issues: &Issues) -> O
         site: Site::Instructions,
         level: 1,
         wrong: Code::BadValue,
+        spelling,
     };
     let fields = Fields::open(cx, &file.root, &ROUTINE)?;
     let slug = fields.slug("routine");

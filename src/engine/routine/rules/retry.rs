@@ -236,6 +236,7 @@ mod tests {
 
     use super::*;
     use crate::engine::routine::file::RoutineFile;
+    use crate::engine::routine::reader::context::spelled_as_ours;
     use crate::engine::routine::reader::routine;
 
     /// A sequence that looks random and is the same each time.
@@ -331,7 +332,7 @@ mod tests {
             }
             let file = RoutineFile::parse(text.as_bytes()).expect("yaml");
             let issues = Issues::default();
-            let reading = routine::read(&file, &issues).expect("a map");
+            let reading = routine::read(&file, spelled_as_ours, &issues).expect("a map");
             let sketch = Sketch::of(&reading.outline);
             let order = order(&sketch, &issues).expect("small");
             let found: Vec<usize> = (0..edges.len())

@@ -1,13 +1,20 @@
-//! A graph for people to read: a small model of what is drawn, and its text form.
+//! A graph for people to read: a small model of what is drawn, and its form as text, Mermaid and DOT.
 //!
-//! Other forms (mermaid, dot) can be made from the same model. The full-screen interface draws its
-//! own picture.
+//! Names come from files and may hold anything; every form shows them on one line and keeps them
+//! inside their quotes. The full-screen interface draws its own picture.
 
-use std::collections::BTreeSet;
+mod dot;
+mod label;
+mod mermaid;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use crate::engine::routine::definition::{EdgeCondition, GateOwner, StepKind};
 use crate::engine::routine::graph::{EdgeClass, RoutineGraph, StepIndex};
+use crate::engine::routine::render::label::one_line;
 
 /// What is drawn of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub struct DrawnStep {
     pub name: String,
     /// Its kind, as the file names it.
     pub kind: &'static str,
+    /// How it looks where steps have shapes.
+    pub shape: Shape,
     /// Who or what does it.
     pub by: Option<String>,
     /// Whether it starts at once.
@@ -33,6 +42,25 @@ pub struct DrawnStep {
     pub edges: Vec<DrawnEdge>,
     /// The nested routine.
     pub nested: Option<Drawing>,
+}
+
+/// How a step looks where steps have shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Work of a model.
+    Work,
+    /// A way is chosen.
+    Choice,
+    /// Work of several models.
+    Council,
+    /// A tool call.
+    Call,
+    /// A nested routine.
+    Repetition,
+    /// The end, with success.
+    Success,
+    /// The end, with failure.
+    Failure,
 }
 
 /// Whether a step starts at once.
@@ -71,6 +99,24 @@ impl Drawing {
         text
     }
 
+    /// A Mermaid flowchart.
+    pub fn to_mermaid(&self) -> String {
+        mermaid::flowchart(self)
+    }
+
+    /// A graph in Graphviz' language.
+    pub fn to_dot(&self) -> String {
+        dot::digraph(self)
+    }
+
+    /// Where each step stands, by slug.
+    fn places(&self) -> HashMap<&str, usize> {
+        let steps = self.steps.iter().enumerate();
+        steps
+            .map(|(place, step)| (step.slug.as_str(), place))
+            .collect()
+    }
+
     fn write(&self, text: &mut String, depth: usize) {
         let indent = "  ".repeat(depth);
         for step in &self.steps {
@@ -80,9 +126,9 @@ impl Drawing {
             };
             let name = match step.name == step.slug {
                 true => String::new(),
-                false => format!("  \"{}\"", step.name),
+                false => format!("  \"{}\"", one_line(&step.name)),
             };
-            let by = step.by.as_ref().map(|by| format!(" by {by}"));
+            let by = step.by.as_ref().map(|by| format!(" by {}", one_line(by)));
             let by = by.unwrap_or_default();
             line(
                 text,
@@ -101,14 +147,65 @@ impl Drawing {
                 };
                 let arrow = match edge.budget {
                     None => format!("->{condition} {}", edge.to),
-                    Some(1) => format!("<-{condition} {} (retry, at most once)", edge.to),
                     Some(most) => {
-                        format!("<-{condition} {} (retry, at most {most} times)", edge.to)
+                        format!("<-{condition} {} (retry, {})", edge.to, at_most(most))
                     }
                 };
                 line(text, format_args!("{indent}    {arrow}"));
             }
         }
+    }
+}
+
+impl DrawnStep {
+    /// What stands in a step's box: the name, the slug where it is another, the kind and the owner.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![one_line(&self.name)];
+        if self.name != self.slug {
+            lines.push(self.slug.clone());
+        }
+        lines.push(match &self.by {
+            Some(by) => format!("{} by {}", self.kind, one_line(by)),
+            None => self.kind.to_owned(),
+        });
+        lines
+    }
+
+    /// Whether it is an entry.
+    fn is_entry(&self) -> bool {
+        self.starts == Start::Entry
+    }
+}
+
+impl DrawnEdge {
+    /// What stands at an edge, if anything.
+    fn label(&self) -> Option<String> {
+        let condition = match self.condition {
+            EdgeCondition::Always => None,
+            EdgeCondition::OnPass | EdgeCondition::OnFail => Some(self.condition.label()),
+        };
+        let budget = self.budget.map(|most| format!("retry, {}", at_most(most)));
+        match (condition, budget) {
+            (Some(condition), Some(budget)) => Some(format!("{condition}, {budget}")),
+            (None, Some(budget)) => Some(budget),
+            (Some(condition), None) => Some(condition.to_owned()),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The number of an edge's target. Edges of a graph lead to its own steps.
+fn target(places: &HashMap<&str, usize>, prefix: &str, to: &str) -> String {
+    let place = places
+        .get(to)
+        .expect("BUG: an edge of a graph leads out of it");
+    format!("{prefix}s{place}")
+}
+
+fn at_most(times: u32) -> String {
+    match times {
+        1 => "at most once".to_owned(),
+        more => format!("at most {more} times"),
     }
 }
 
@@ -134,6 +231,7 @@ fn drawn(graph: &RoutineGraph, index: StepIndex) -> DrawnStep {
         slug: step.slug.clone(),
         name: step.name.clone(),
         kind: step.kind.label(),
+        shape: shape(&step.kind),
         by: by(&step.kind),
         starts: match graph.entries().contains(&index) {
             true => Start::Entry,
@@ -141,6 +239,18 @@ fn drawn(graph: &RoutineGraph, index: StepIndex) -> DrawnStep {
         },
         edges: edges.collect(),
         nested: graph.nested(index).map(Drawing::of),
+    }
+}
+
+fn shape(kind: &StepKind) -> Shape {
+    match kind {
+        StepKind::Agent(_) => Shape::Work,
+        StepKind::Gate(_) => Shape::Choice,
+        StepKind::Council(_) => Shape::Council,
+        StepKind::Tool(_) => Shape::Call,
+        StepKind::Map(_) | StepKind::Fold(_) | StepKind::Until(_) => Shape::Repetition,
+        StepKind::Terminal { .. } => Shape::Success,
+        StepKind::TerminalFail { .. } => Shape::Failure,
     }
 }
 
@@ -189,45 +299,4 @@ fn in_order(graph: &RoutineGraph) -> Vec<StepIndex> {
         }
     }
     order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::routine::{fixtures, load};
-
-    #[test]
-    fn the_fixture_reads_as_an_outline_in_topological_order() {
-        let loaded = load(fixtures::FORMAT.as_bytes(), &fixtures::known());
-        let routine = loaded.routine.expect("valid");
-        let text = Drawing::of(&routine.graph).to_text();
-        assert_eq!(
-            text,
-            "\
-* draft [agent by writer]  \"Draft the notes\"
-    -> check
-  check [gate by critic]
-    <- on_fail draft (retry, at most 2 times)
-    -> on_pass tests
-  tests [gate by a check]
-    -> on_pass stamp
-    -> on_fail rejected
-  stamp [tool by run_command]
-    -> each_file
-  each_file [map]
-    each time:
-      * note [agent by critic]
-          -> done
-        done [terminal]
-    -> review
-  review [council by editors]
-    -> release
-  release [gate by the operator]
-    -> on_pass done
-    -> on_fail rejected
-  done [terminal]
-  rejected [terminal_fail]
-"
-        );
-    }
 }
