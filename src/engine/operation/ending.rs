@@ -92,6 +92,7 @@ impl Operation {
         for request in requests {
             self.out.push(Command::StopRequest { request });
         }
+        self.stop_iterations();
         for at in self.live_steps() {
             self.clear_limit(at);
             self.set_state(at, StepState::Stopped);

@@ -9,6 +9,7 @@ use crate::engine::operation::event::{Command, VerifierFailure};
 use crate::engine::operation::flight::{Owner, Sent};
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::published::{At, PublicEvent, SettledVerdict};
+use crate::engine::operation::scope::OperationScope;
 use crate::engine::operation::state::{
     Author, Basis, Bodies, Claim, Claimed, GateChecks, LookAt, Looks, Settled, Stage, StepRef,
     StepState, WorkRecord,
@@ -91,7 +92,7 @@ impl Operation {
             }
         };
         let graph = self.executions[at.execution].graph.clone();
-        match self.expand_checks(at.execution, &graph.step(at.step).verify) {
+        match self.expand_checks(&self.scope(at), &graph.step(at.step).verify) {
             Ok(checks) => {
                 let request = self.request(Owner::Step(at), Sent::Look);
                 claimed.at = LookAt::Asking(request);
@@ -146,7 +147,7 @@ impl Operation {
                 );
             }
         };
-        match self.expand_checks(at.execution, definitions) {
+        match self.expand_checks(&self.scope(at), definitions) {
             Ok(checks) => {
                 let request = self.request(Owner::Step(at), Sent::Look);
                 gate.at = LookAt::Asking(request);
@@ -185,20 +186,22 @@ impl Operation {
                 size,
                 sources: self.final_sources(execution),
             },
-            Ok(observation) => match self.expand_checks(execution, &graph.body().verify) {
-                Err(failure) => return self.fail_execution(execution, failure, None),
-                Ok(checks) => {
-                    let request = self.request(Owner::Final(execution), Sent::Look);
-                    self.out.push(Command::Verify {
-                        request,
-                        place: None,
-                        observation,
-                        checks,
-                        attestations,
-                    });
-                    LookAt::Asking(request)
+            Ok(observation) => {
+                match self.expand_checks(&self.scope_of_end(execution), &graph.body().verify) {
+                    Err(failure) => return self.fail_execution(execution, failure, None),
+                    Ok(checks) => {
+                        let request = self.request(Owner::Final(execution), Sent::Look);
+                        self.out.push(Command::Verify {
+                            request,
+                            place: None,
+                            observation,
+                            checks,
+                            attestations,
+                        });
+                        LookAt::Asking(request)
+                    }
                 }
-            },
+            }
         };
         if let Stage::Final(look) = &mut self.executions[execution].stage {
             look.at = at;
@@ -210,7 +213,7 @@ impl Operation {
         let definition = self.plan.definition.clone();
         let asked = match self.observe_final(0, &Looks::default(), Bodies::Receipts) {
             Ok(observation) => self
-                .expand_checks(0, &definition.body.verify)
+                .expand_checks(&self.scope_of_end(0), &definition.body.verify)
                 .map(|checks| (observation, checks))
                 .ok(),
             Err(_) => None,
@@ -236,13 +239,12 @@ impl Operation {
 
     fn expand_checks(
         &self,
-        execution: usize,
+        scope: &OperationScope<'_>,
         checks: &[CheckDefinition],
     ) -> Result<Vec<Check>, Failure> {
-        let scope = self.scope_of(execution);
         checks
             .iter()
-            .map(|check| check.expand(&scope))
+            .map(|check| check.expand(scope))
             .collect::<Result<_, _>>()
             .map_err(|missing| Failure::TemplateFailed {
                 text: missing.to_string(),

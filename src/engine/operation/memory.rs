@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::engine::operation::state::StepRef;
 use crate::engine::ports::ToolOutcome;
 
 /// The names of the tools that read and write routine memory.
@@ -12,19 +13,59 @@ pub const MEMORY_TOOLS: [&str; 4] = ["memory_set", "memory_get", "memory_list", 
 
 /// What a routine remembers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Memory(BTreeMap<String, Value>);
+pub(super) struct Memory {
+    values: BTreeMap<String, Value>,
+    /// Slots that untils use for a while, the latest last (V18).
+    slots: Vec<Slot>,
+}
+
+/// A slot in use, and what it held before.
+#[derive(Debug, Clone)]
+struct Slot {
+    by: StepRef,
+    key: String,
+    before: Option<Value>,
+}
 
 impl Memory {
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(key)
+        self.values.get(key)
     }
 
     pub(super) fn set(&mut self, key: &str, value: Value) {
-        self.0.insert(key.to_owned(), value);
+        self.values.insert(key.to_owned(), value);
     }
 
-    pub(super) fn forget(&mut self, key: &str) {
-        self.0.remove(key);
+    /// A step uses a slot from now on.
+    pub(super) fn lend(&mut self, by: StepRef, key: &str) {
+        self.slots.push(Slot {
+            by,
+            key: key.to_owned(),
+            before: self.values.get(key).cloned(),
+        });
+    }
+
+    /// These steps use no slots any more: what was there before is there again.
+    pub(super) fn give_back(&mut self, by: impl Fn(StepRef) -> bool) {
+        while let Some(at) = self.slots.iter().rposition(|slot| by(slot.by)) {
+            let Slot { key, before, .. } = self.slots.remove(at);
+            // Whoever took the slot meanwhile found this one's value in it, and puts back what was
+            // there before both.
+            if let Some(later) = self.slots[at..].iter_mut().find(|slot| slot.key == key) {
+                later.before = before;
+                continue;
+            }
+            match before {
+                Some(value) => self.values.insert(key, value),
+                None => self.values.remove(&key),
+            };
+        }
+    }
+
+    /// Whether anybody uses a slot.
+    #[cfg(test)]
+    pub(super) fn is_lent(&self) -> bool {
+        !self.slots.is_empty()
     }
 
     /// Answers a call; `None` where the tool is none of memory's.
@@ -60,12 +101,14 @@ impl Memory {
                 self.set(key, value.clone());
                 json!({ "key": key })
             }
-            "memory_get" => json!({ "found": self.0.contains_key(key), "value": self.0.get(key) }),
+            "memory_get" => {
+                json!({ "found": self.values.contains_key(key), "value": self.values.get(key) })
+            }
             "memory_delete" => {
-                let value = self.0.remove(key);
+                let value = self.values.remove(key);
                 json!({ "found": value.is_some(), "value": value })
             }
-            _ => json!({ "keys": self.0.keys().collect::<Vec<_>>() }),
+            _ => json!({ "keys": self.values.keys().collect::<Vec<_>>() }),
         })
     }
 }

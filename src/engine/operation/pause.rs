@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::engine::id::Generation;
 use crate::engine::operation::call::CallEnd;
-use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::Command;
 use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::published::{PublicEvent, PublicWait};
@@ -166,7 +165,12 @@ impl Operation {
                 ));
             }
             StepState::OperatorGate => waits.push(self.operator_wait(at, key(WaitPhase::Gate))),
-            StepState::Condition => waits.extend(self.condition_wait(at, key(WaitPhase::Step))),
+            StepState::Condition => {
+                let mut key = key(WaitPhase::Step);
+                // The lap that it would begin: nothing of it was counted yet.
+                key.lap = Some(place.lap.next());
+                waits.extend(self.condition_wait(at, key));
+            }
             StepState::Uncertain(uncertain) => {
                 waits.push(self.uncertain_wait(at, key(owner_phase), uncertain));
             }
@@ -534,11 +538,10 @@ impl Operation {
     fn answer(&mut self, key: &WaitKey, answer: Answer) {
         match (key.phase, answer) {
             (_, Answer::Fail { reasoning }) => {
-                let failure = Failure::FailedByOperator { reasoning };
-                self.end(Ending::Failed {
-                    failure,
-                    step: key.step.clone(),
-                });
+                if let Some(execution) = self.find_execution(&key.execution) {
+                    let failure = Failure::FailedByOperator { reasoning };
+                    self.fail_execution(execution, failure, key.step.clone());
+                }
             }
             (WaitPhase::Final, Answer::Attest { verdict, reasoning }) => {
                 if let Some(execution) = self.find_execution(&key.execution)

@@ -34,7 +34,6 @@ impl Operation {
                         outputs: Vec::new(),
                         last: Value::Null,
                         child: None,
-                        slot: None,
                     })
             }
             StepKind::Fold(step) => {
@@ -48,19 +47,22 @@ impl Operation {
                         outputs: Vec::new(),
                         last: step.initial_value.clone(),
                         child: None,
-                        slot: None,
                     })
             }
-            StepKind::Until(step) => Ok(Repeat {
-                kind: Repeating::Until,
-                count: step.max_iterations,
-                items: Vec::new(),
-                total: None,
-                next: 0,
-                outputs: Vec::new(),
-                last: Value::Null,
-                child: None,
-                slot: self.slot(step),
+            StepKind::Until(step) => Ok({
+                if let Some(key) = &step.iteration_key {
+                    self.memory.lend(at, key);
+                }
+                Repeat {
+                    kind: Repeating::Until,
+                    count: step.max_iterations,
+                    items: Vec::new(),
+                    total: None,
+                    next: 0,
+                    outputs: Vec::new(),
+                    last: Value::Null,
+                    child: None,
+                }
             }),
             StepKind::Agent(_)
             | StepKind::Gate(_)
@@ -76,12 +78,6 @@ impl Operation {
             }
             Err(failure) => self.fail_step(at, failure),
         }
-    }
-
-    /// What the memory slot of an until held before, to be put back (V18).
-    fn slot(&self, step: &UntilStep) -> Option<(String, Option<Value>)> {
-        let key = step.iteration_key.as_ref()?;
-        Some((key.clone(), self.memory.get(key).cloned()))
     }
 
     /// The items to go through, and how many there are in all.
@@ -164,7 +160,11 @@ impl Operation {
         let Some(nested) = graph.nested(at.step).cloned() else {
             unreachable!("BUG: a repeating step has a nested graph");
         };
-        if let Some((key, _)) = &repeat.slot {
+        if let StepKind::Until(UntilStep {
+            iteration_key: Some(key),
+            ..
+        }) = &graph.step(at.step).kind
+        {
             self.memory.set(key, json!(index));
         }
         let iteration = Iteration {
@@ -221,7 +221,7 @@ impl Operation {
             {
                 repeat.count = repeat.next;
             } else if repeat.next >= repeat.count {
-                self.restore_slot(&repeat);
+                self.give_back_slot(at);
                 let max_iterations = repeat.count;
                 return self.fail_step(at, Failure::MaxIterationsExceeded { max_iterations });
             }
@@ -244,10 +244,7 @@ impl Operation {
             cause: Box::new(cause),
         };
         let kept = match self.take_state(at) {
-            StepState::Repeating(repeat) => {
-                self.restore_slot(&repeat);
-                repeat.output()
-            }
+            StepState::Repeating(repeat) => repeat.output(),
             other => {
                 // It has failed already; the first failure is the reason (G10).
                 return self.set_state(at, other);
@@ -260,7 +257,7 @@ impl Operation {
     }
 
     fn repeat_over(&mut self, at: StepRef, repeat: Repeat) {
-        self.restore_slot(&repeat);
+        self.give_back_slot(at);
         let output = repeat.output();
         let data = match repeat.total {
             Some(total) => json!({ "covered": repeat.next, "total": total }),
@@ -288,32 +285,44 @@ impl Operation {
         }
     }
 
-    /// Puts back what an until's slot held before (V18).
-    fn restore_slot(&mut self, repeat: &Repeat) {
-        if let Some((key, before)) = &repeat.slot {
-            match before {
-                Some(value) => self.memory.set(key, value.clone()),
-                None => self.memory.forget(key),
+    /// What an until's slot held before is there again (V18).
+    fn give_back_slot(&mut self, at: StepRef) {
+        self.memory.give_back(|by| by == at);
+    }
+
+    /// The operation ends around its iterations: their deadlines and slots go, and no stage of theirs
+    /// runs on or holds anything up. What their steps were stays to be seen.
+    pub(super) fn stop_iterations(&mut self) {
+        self.memory.give_back(|_| true);
+        for execution in self.active.clone() {
+            if self.executions[execution].iteration.is_some() {
+                self.clear_iteration_timer(execution);
+                self.executions[execution].stage = Stage::Over;
             }
         }
     }
 
     /// An execution is over: nothing of it is needed any more but its place in the arena.
     fn retire(&mut self, execution: usize) {
-        let has_deadline = self.executions[execution]
-            .iteration
-            .as_ref()
-            .is_some_and(|iteration| {
-                let graph = &self.executions[iteration.of.execution].graph;
-                iteration_deadline(&graph.step(iteration.of.step).kind).is_some()
-            });
+        self.clear_iteration_timer(execution);
         self.active.remove(&execution);
         let held = &mut self.executions[execution];
         held.stage = Stage::Over;
         held.steps = Vec::new();
+        held.taken = Vec::new();
+        held.pre = Vec::new();
+        held.post = Vec::new();
         held.live = 0;
-        let execution = held.id.clone();
-        if has_deadline {
+    }
+
+    fn clear_iteration_timer(&mut self, execution: usize) {
+        let held = &self.executions[execution];
+        let Some(iteration) = &held.iteration else {
+            return;
+        };
+        let around = &self.executions[iteration.of.execution].graph;
+        if iteration_deadline(&around.step(iteration.of.step).kind).is_some() {
+            let execution = held.id.clone();
             self.out
                 .push(Command::ClearTimer(Timer::Iteration { execution }));
         }
@@ -337,10 +346,7 @@ impl Operation {
     /// A repeating step is invalidated: its iterations stop, and what they have in flight is the
     /// step's own from now on, so that a new lap begins only when it has settled (G7).
     pub(super) fn abandon_iterations(&mut self, at: StepRef) {
-        if let StepState::Repeating(repeat) = self.take_state(at) {
-            self.restore_slot(&repeat);
-            self.set_state(at, StepState::Repeating(repeat));
-        }
+        self.give_back_slot(at);
         for execution in self.below(at) {
             for step in self.live_steps_of(execution) {
                 self.clear_limit(step);
@@ -365,6 +371,7 @@ impl Operation {
                 Owner::Series(index) | Owner::Final(index) => *index != execution,
                 Owner::Receipts => true,
             });
+            self.memory.give_back(|by| by.execution == execution);
             self.retire(execution);
         }
     }

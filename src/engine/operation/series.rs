@@ -52,9 +52,13 @@ impl Operation {
         let Some(step) = self.series_steps(execution, which).get(at).cloned() else {
             return self.series_done(execution, which);
         };
+        let scope = match which {
+            Which::Pre => self.scope_of_start(execution),
+            Which::Post => self.scope_of_end(execution),
+        };
         let mut call = match call {
             Some(call) => call,
-            None => match step.args.expand(&self.scope_of(execution)) {
+            None => match step.args.expand(&scope) {
                 Ok(args) => Call {
                     tool: step.tool.clone(),
                     args,

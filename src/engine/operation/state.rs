@@ -247,8 +247,6 @@ pub(super) struct Repeat {
     pub(super) last: Value,
     /// The execution that is the current iteration.
     pub(super) child: Option<usize>,
-    /// The memory slot that until uses, and what it held before (V18).
-    pub(super) slot: Option<(String, Option<Value>)>,
 }
 
 /// Which kind of repeating step.

@@ -79,7 +79,7 @@ impl Operation {
         while let Some(index) = next {
             let execution = &self.executions[index];
             if let Some(text) = &execution.graph.body().instructions {
-                texts.push(text.expand(&self.scope_of(index))?);
+                texts.push(text.expand(&self.scope_of_start(index))?);
             }
             next = execution
                 .iteration

@@ -25,6 +25,8 @@ use crate::engine::verify::{
 pub(super) enum Manner {
     /// As it comes.
     Wild,
+    /// Nearly everything is answered well in the end, so that stories get long.
+    Mild,
     /// Everything is answered well.
     Kind,
 }
@@ -36,10 +38,12 @@ pub(super) fn reply(
     world: &World,
     place: &Place,
 ) -> ModelReply {
-    let is_gate = world.kinds.get(&place.step) == Some(&Kind::AgentGate);
+    let is_gate = world.kind(&place.step) == Some(Kind::AgentGate);
     let fails = if is_gate { 30 } else { 2 };
     let choice = match manner {
         Manner::Kind => 0,
+        Manner::Mild if is_gate => chance.weighed(&[60, 20, 2, 2, 10]),
+        Manner::Mild => chance.weighed(&[80, 0, 2, 2, 16]),
         Manner::Wild => chance.weighed(&[50, fails, 7, 4, 22, 1, 1, 1, 1, 1, 1]),
     };
     let outcome = match choice {
@@ -111,8 +115,7 @@ fn call(name: &str, arguments: Value) -> ToolCall {
 
 fn routed(chance: &mut Chance, world: &World, place: &Place, verdict: Verdict) -> ToolCall {
     let next: Vec<Value> = world
-        .edges
-        .iter()
+        .edges()
         .filter(|edge| edge.from == place.step && edge.on_fail == (verdict == Verdict::Fail))
         .map(|edge| {
             json!({ "target_step": edge.to, "handoff": { "k": 1, "lap": place.lap, "z": 0 } })
@@ -120,7 +123,7 @@ fn routed(chance: &mut Chance, world: &World, place: &Place, verdict: Verdict) -
         .collect();
     let output = match chance.percent(4) {
         true => Value::String("long ".repeat(2_000)),
-        false => json!({ "of": place.step }),
+        false => json!({ "of": place.step, "items": [1, 2] }),
     };
     let args = json!({
         "verdict": verdict.label(),
@@ -188,6 +191,7 @@ fn calls(chance: &mut Chance, world: &World, place: &Place) -> Vec<ToolCall> {
 pub(super) fn outcome(chance: &mut Chance, manner: Manner, delivery: &str) -> ToolOutcome {
     let choice = match manner {
         Manner::Kind => 0,
+        Manner::Mild => chance.weighed(&[85, 0, 0, 0, 0, 0, 0, 15]),
         Manner::Wild => chance.weighed(&[60, 4, 6, 6, 3, 3, 3, 12]),
     };
     match choice {
@@ -213,6 +217,10 @@ pub(super) fn permission(chance: &mut Chance, manner: Manner) -> Permission {
     let reason = String::from("the settings say so");
     match manner {
         Manner::Kind => Permission::Allow,
+        Manner::Mild => match chance.percent(90) {
+            true => Permission::Allow,
+            false => Permission::Ask { reason },
+        },
         Manner::Wild => match chance.weighed(&[82, 13, 5]) {
             0 => Permission::Allow,
             1 => Permission::Ask { reason },
@@ -252,6 +260,7 @@ pub(super) fn decision(
             (true, Some(AttestationVerdict::NotRight)) => held(Held::Blocked),
             (true, None) => held(Held::Waiting),
             (false, _) if manner == Manner::Kind => Finding::Verified,
+            (false, _) if manner == Manner::Mild && chance.percent(60) => Finding::Verified,
             (false, _) => match chance.weighed(&[70, 14, 8, 8]) {
                 0 => Finding::Verified,
                 1 => held(Held::Waiting),

@@ -4,22 +4,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::evidence::{Place, SourceHeader};
-use crate::engine::id::{RequestId, SourceId};
+use crate::engine::id::{ExecutionId, RequestId, SourceId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
+use crate::engine::operation::flight::Owner;
 use crate::engine::operation::outcome::Status;
-use crate::engine::operation::published::{CalledOutcome, PublicEvent};
-use crate::engine::operation::state::StepState;
+use crate::engine::operation::published::{At, CalledOutcome, PublicEvent};
+use crate::engine::operation::state::{Iteration, Repeating, Stage, StepRef, StepState};
 use crate::engine::operation::tests::simulator::model::Model;
-use crate::engine::operation::tests::simulator::world::World;
+use crate::engine::operation::tests::simulator::world::{SLOT, World};
 use crate::engine::operation::view::OperationState;
 use crate::engine::ports::{Message, ModelRequest};
 use crate::engine::routine::definition::{GateOwner, GateStep, StepKind};
+use crate::engine::routine::graph::RoutineGraph;
 use crate::engine::verify::Held;
 
 /// What was seen so far.
-pub(super) struct Watch {
-    model: Model,
+pub(super) struct Watch<'a> {
+    world: &'a World,
+    /// What is known of each execution's graph.
+    models: BTreeMap<ExecutionId, Model>,
     in_flight: BTreeMap<RequestId, Asked>,
     sources: Vec<SourceId>,
     told_sources: BTreeSet<SourceId>,
@@ -58,10 +62,11 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Verdict {
     }
 }
 
-impl Watch {
-    pub(super) fn of(world: &World) -> Self {
+impl<'a> Watch<'a> {
+    pub(super) fn of(world: &'a World) -> Self {
         Self {
-            model: Model::of(world),
+            world,
+            models: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             sources: Vec::new(),
             told_sources: BTreeSet::new(),
@@ -99,11 +104,15 @@ impl Watch {
         for (at, command) in commands.iter().enumerate() {
             self.command(command, operation, &commands[at..])?;
         }
-        self.model.end_of_batch();
+        for model in self.models.values_mut() {
+            model.end_of_batch();
+        }
         self.call_told(event, commands)?;
         self.rest(operation)?;
         self.halting(event, commands, operation)?;
         indices(operation)?;
+        iterations(operation)?;
+        timers(operation, &self.timers)?;
         self.agents(operation)?;
         self.evidence(operation)?;
         self.was_settling = operation.state() == OperationState::Settling;
@@ -168,6 +177,7 @@ impl Watch {
                 ensure(!self.was_settling, || {
                     "a model was called while settling".into()
                 })?;
+                self.model(operation, &place.execution)?;
                 self.handed(place, call)?;
                 self.asked(*request, "model", Some(place))?;
             }
@@ -215,7 +225,7 @@ impl Watch {
             }
             Command::Publish(event) => {
                 ensure(!self.ended, || format!("after the end: {event:?}"))?;
-                self.told(event)?;
+                self.told(event, operation)?;
             }
             Command::Settle(_) | Command::End => {
                 ensure(!self.has_continuation, || {
@@ -288,7 +298,7 @@ impl Watch {
         let Message::User(text) = &**message else {
             return Err("a run doesn't begin with the user message".into());
         };
-        let expected = self.model.handed(&place.step);
+        let expected = self.models[&place.execution].handed(&place.step);
         let blocks: Vec<&str> = text.split("\n## Handed over by `").skip(1).collect();
         ensure(blocks.len() == expected.len(), || {
             format!("{place:?} is handed {blocks:?}, not {expected:?}")
@@ -323,7 +333,7 @@ impl Watch {
         })
     }
 
-    fn told(&mut self, event: &PublicEvent) -> Verdict {
+    fn told(&mut self, event: &PublicEvent, operation: &Operation) -> Verdict {
         match event {
             PublicEvent::StepStarted { at, .. } => {
                 ensure(!self.was_settling, || {
@@ -362,12 +372,14 @@ impl Watch {
                 ..
             } => {
                 self.seen.extend(reason.clone());
-                // Every way of the generator's routines leads to a terminal.
-                ensure(reason.as_deref() != Some("no_terminal_reached"), || {
+                // Every way of the generator's routines leads to a terminal, unless it may die.
+                let is_dead = reason.as_deref() == Some("no_terminal_reached");
+                ensure(self.world.may_die || !is_dead, || {
                     "nothing is live and nothing was reached".into()
                 })?;
                 if *status == Status::Succeeded {
-                    self.model.may_succeed()?;
+                    let root = operation.executions[0].id.clone();
+                    self.model(operation, &root)?.may_succeed()?;
                 }
                 ensure(usage.model_calls == self.model_calls, || {
                     format!(
@@ -377,9 +389,46 @@ impl Watch {
                 })?;
                 self.ended = true;
             }
+            // An iteration is over.
+            PublicEvent::VerifyDecided {
+                at,
+                phase: "final",
+                decision: "verified",
+                ..
+            } => self.model(operation, &at.execution)?.may_succeed()?,
             _ => {}
         }
-        self.model.take(event)
+        match at_of(event) {
+            Some(at) => {
+                let execution = at.execution.clone();
+                self.model(operation, &execution)?.take(event)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What is known of an execution: of a fresh graph, when it is first heard of.
+    fn model(
+        &mut self,
+        operation: &Operation,
+        execution: &ExecutionId,
+    ) -> Result<&mut Model, String> {
+        if !self.models.contains_key(execution) {
+            let mut executions = operation.executions.iter();
+            let found = executions
+                .find(|held| held.id == *execution)
+                .ok_or_else(|| format!("there is no execution {execution}"))?;
+            let host = match &found.iteration {
+                None => String::new(),
+                Some(Iteration { of, .. }) => {
+                    let around = &operation.executions[of.execution].graph;
+                    around.step(of.step).slug.clone()
+                }
+            };
+            let model = Model::of(&self.world.graphs[&host]);
+            self.models.insert(execution.clone(), model);
+        }
+        Ok(self.models.get_mut(execution).expect("just put in"))
     }
 
     /// Every call that was made is told once it is over, or when nobody waits any more (C3, V24).
@@ -479,12 +528,8 @@ impl Watch {
 
     /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).
     fn agents(&self, operation: &Operation) -> Verdict {
-        let in_graph = matches!(operation.phase, crate::engine::operation::Phase::Live)
-            && matches!(
-                operation.executions[0].stage,
-                crate::engine::operation::state::Stage::Graph
-            );
-        if !in_graph {
+        let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
+        if !is_live {
             return Ok(());
         }
         let is_free = |agent: &String| !operation.agents.busy.contains_key(agent);
@@ -499,15 +544,17 @@ impl Watch {
                 format!("{agent:?} is free, and {asked:?} is in flight")
             })?;
         }
-        let root = &operation.executions[0];
-        for step in root.graph.steps() {
-            let slug = &root.graph.step(step).slug;
-            let is_ready = matches!(root.steps[step.at()].state, StepState::Ready);
-            let is_kept =
-                is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
-            ensure(!is_kept || operation.is_halted(), || {
-                format!("`{slug}` is ready, its agent is free, and it doesn't begin")
-            })?;
+        for &index in &operation.active {
+            let execution = &operation.executions[index];
+            for step in execution.graph.steps() {
+                let slug = &execution.graph.step(step).slug;
+                let is_ready = matches!(execution.steps[step.at()].state, StepState::Ready);
+                let is_kept =
+                    is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
+                ensure(!is_kept || operation.is_halted(), || {
+                    format!("`{slug}` is ready, its agent is free, and it doesn't begin")
+                })?;
+            }
         }
         Ok(())
     }
@@ -535,10 +582,15 @@ fn indices(operation: &Operation) -> Verdict {
         ensure(live == execution.live, || {
             format!("{live} steps live, {} counted", execution.live)
         })?;
+        if !operation.active.contains(&index) {
+            let is_empty = execution.steps.is_empty() && matches!(execution.stage, Stage::Over);
+            ensure(is_empty, || format!("{} is over and kept", execution.id))?;
+            continue;
+        }
         for step in execution.graph.steps() {
             let state = &execution.steps[step.at()].state;
             if let Some(held) = state.held() {
-                let at = crate::engine::operation::state::StepRef {
+                let at = StepRef {
                     execution: index,
                     step,
                 };
@@ -560,9 +612,102 @@ fn indices(operation: &Operation) -> Verdict {
     })
 }
 
+/// Every execution but the first is the one iteration of a step that repeats, and nothing belongs to
+/// one that is over (V22).
+fn iterations(operation: &Operation) -> Verdict {
+    let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
+    for &index in &operation.active {
+        let execution = &operation.executions[index];
+        if let (true, Some(Iteration { of, .. })) = (is_live, &execution.iteration) {
+            let host = &operation.executions[of.execution].steps[of.step.at()].state;
+            ensure(
+                matches!(host, StepState::Repeating(repeat) if repeat.child == Some(index)),
+                || format!("{} is nobody's iteration: {host:?}", execution.id),
+            )?;
+        }
+        for step in &execution.steps {
+            let StepState::Repeating(repeat) = &step.state else {
+                continue;
+            };
+            let child = repeat.child.ok_or("it repeats and nothing runs")?;
+            let iteration = operation.executions[child].iteration.as_ref();
+            let is_next = iteration.is_some_and(|held| held.index + 1 == repeat.next);
+            ensure(is_next && operation.active.contains(&child), || {
+                format!("{repeat:?} has lost its iteration")
+            })?;
+            let is_kept =
+                repeat.kind != Repeating::Map || repeat.outputs.len() as u64 + 1 == repeat.next;
+            ensure(is_kept, || format!("{repeat:?} lost an output"))?;
+        }
+    }
+    // What a model writes into a slot is gone with it too; nothing else writes this one.
+    let memory = &operation.memory;
+    ensure(memory.is_lent() || memory.get(SLOT).is_none(), || {
+        "an until's slot is left behind".into()
+    })?;
+    if !is_live {
+        return Ok(());
+    }
+    let owner = |owner: &Owner| match owner {
+        Owner::Step(at) => Some(at.execution),
+        Owner::Series(execution) | Owner::Final(execution) => Some(*execution),
+        Owner::Receipts => None,
+    };
+    let flights = operation.in_flight.values().map(|flight| &flight.owner);
+    let owners = flights.chain(operation.deliveries.values());
+    let agents = &operation.agents;
+    let working = agents.busy.values().chain(agents.queues.values().flatten());
+    let gone = owners
+        .filter_map(owner)
+        .chain(working.map(|at| at.execution))
+        .find(|execution| !operation.active.contains(execution));
+    ensure(gone.is_none(), || {
+        format!("something still belongs to execution {gone:?}")
+    })
+}
+
+/// A timer of an execution that is over is cleared.
+fn timers(operation: &Operation, timers: &BTreeSet<Timer>) -> Verdict {
+    let is_gone = |timer: &&Timer| match timer {
+        Timer::Deadline | Timer::Grace => false,
+        Timer::Iteration { execution } | Timer::Step { execution, .. } => {
+            operation.find_execution(execution).is_none()
+        }
+    };
+    match timers.iter().find(is_gone) {
+        None => Ok(()),
+        Some(timer) => Err(format!("{timer:?} is of nothing that runs")),
+    }
+}
+
+fn at_of(event: &PublicEvent) -> Option<&At> {
+    match event {
+        PublicEvent::StepStarted { at, .. }
+        | PublicEvent::StepSubmitted { at }
+        | PublicEvent::ModelCalled { at, .. }
+        | PublicEvent::ToolCalled { at, .. }
+        | PublicEvent::StepSettled { at, .. }
+        | PublicEvent::EdgeActivated { at, .. }
+        | PublicEvent::VerifyDecided { at, .. }
+        | PublicEvent::SourceRecorded { at, .. } => Some(at),
+        PublicEvent::OperationStarted { .. }
+        | PublicEvent::OperationPaused { .. }
+        | PublicEvent::OperationResumed { .. }
+        | PublicEvent::SourceAcknowledged { .. }
+        | PublicEvent::OperationSettled { .. } => None,
+    }
+}
+
 fn agent_of(operation: &Operation, slug: &str) -> Option<String> {
-    let graph = &operation.plan.graph;
-    match &graph.step(graph.find(slug)?).kind {
+    agent_in(&operation.plan.graph, slug)
+}
+
+fn agent_in(graph: &RoutineGraph, slug: &str) -> Option<String> {
+    let Some(step) = graph.find(slug) else {
+        let mut nested = graph.steps().filter_map(|step| graph.nested(step));
+        return nested.find_map(|graph| agent_in(graph, slug));
+    };
+    match &graph.step(step).kind {
         StepKind::Agent(step)
         | StepKind::Gate(GateStep {
             owner: GateOwner::Agent(step),

@@ -15,18 +15,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::play::{Ended, Play};
-use crate::engine::operation::tests::simulator::world::World;
+use crate::engine::operation::tests::simulator::world::{LEVELS, World};
 use crate::engine::operation::view::OperationState;
 
 /// How many stories a run of the tests plays.
 const SEEDS: u64 = 2_000;
 
 /// Reasons and waits that chance has to come by, or the simulator has gone blind.
-const PLACES: [&str; 35] = [
+const PLACES: [&str; 40] = [
     "cancelled",
     "check blocked",
     "check uncertain",
     "check waiting",
+    "condition",
+    "condition waiting",
+    "condition_failed",
     "cut_off",
     "deadline",
     "delivery waiting",
@@ -35,8 +38,10 @@ const PLACES: [&str; 35] = [
     "failed_by_operator",
     "gate_failed",
     "handoff_mismatch",
+    "iteration_failed",
     "manual blocked",
     "manual waiting",
+    "max_iterations_exceeded",
     "max_model_calls",
     "model_refused_request",
     "no_answer",
@@ -94,11 +99,15 @@ fn the_machine_keeps_its_promises() {
     };
     let mut states: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut resumes = 0;
+    let mut iterations = [0; LEVELS];
     let mut seen = BTreeSet::new();
     for seed in 0..seeds {
         let ended = play(seed);
         resumes += ended.resumes;
         seen.extend(ended.seen);
+        for (sum, count) in iterations.iter_mut().zip(ended.iterations) {
+            *sum += count;
+        }
         *states
             .entry(ended.state.map_or("none", OperationState::label))
             .or_default() += 1;
@@ -117,6 +126,11 @@ fn the_machine_keeps_its_promises() {
         );
     }
     assert!(resumes > seeds, "only {resumes} resumes");
+    // The outermost graph is none; beneath it, chance has to reach every level.
+    assert!(
+        iterations[1..].iter().all(|count| count * 10 > seeds),
+        "iterations by level: {iterations:?}"
+    );
     let missing: Vec<_> = PLACES
         .iter()
         .filter(|place| !seen.contains(**place))

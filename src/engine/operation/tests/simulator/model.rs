@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::operation::published::{PublicEvent, SettledVerdict};
-use crate::engine::operation::tests::simulator::world::{Kind, World, WorldEdge};
+use crate::engine::operation::tests::simulator::world::{Graph, Kind, WorldEdge};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Status {
@@ -14,6 +14,8 @@ enum Status {
     Claimed,
     Done,
     Skipped,
+    /// By its condition: its edges may activate all the same.
+    Omitted,
 }
 
 #[derive(Debug)]
@@ -39,7 +41,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn of(world: &World) -> Self {
+    pub(super) fn of(world: &Graph) -> Self {
         let step = |(slug, kind): (&String, &Kind)| {
             let step = Step {
                 kind: *kind,
@@ -80,9 +82,12 @@ impl Model {
                     false => Err(format!("{key:?} was submitted twice")),
                 }
             }
-            PublicEvent::StepSettled { at, verdict, .. } => {
-                self.settles(name(&at.step), lap(at.lap), *verdict)
-            }
+            PublicEvent::StepSettled {
+                at,
+                verdict,
+                reason,
+                ..
+            } => self.settles(name(&at.step), lap(at.lap), *verdict, *reason),
             PublicEvent::VerifyDecided {
                 at,
                 phase: "step",
@@ -155,7 +160,12 @@ impl Model {
         for edge in &self.edges {
             let is_forward = edge.retry.is_none() && edge.to == slug;
             let from = &self.steps[&edge.from];
-            if is_forward && !matches!(from.status, Status::Done | Status::Skipped) {
+            if is_forward
+                && !matches!(
+                    from.status,
+                    Status::Done | Status::Skipped | Status::Omitted
+                )
+            {
                 return Err(format!("`{slug}` didn't wait for `{}`", edge.from));
             }
         }
@@ -177,9 +187,30 @@ impl Model {
         self.inputs_are_there(slug)
     }
 
-    fn settles(&mut self, slug: &str, lap: u32, verdict: SettledVerdict) -> Result<(), String> {
+    fn settles(
+        &mut self,
+        slug: &str,
+        lap: u32,
+        verdict: SettledVerdict,
+        reason: Option<&str>,
+    ) -> Result<(), String> {
         let kind = self.step(slug)?.kind;
         let is_terminal = matches!(kind, Kind::Terminal | Kind::TerminalFail);
+        // Its skip may not fit its edges.
+        let is_misfit =
+            reason == Some("handoff_mismatch") && self.step(slug)?.status == Status::Fresh;
+        if reason == Some("condition") || is_misfit {
+            self.may_begin(slug, lap)?;
+            let step = self.step(slug)?;
+            step.lap = lap;
+            step.status = match verdict {
+                SettledVerdict::Skipped => Status::Omitted,
+                SettledVerdict::Pass | SettledVerdict::Fail | SettledVerdict::Uncertain => {
+                    Status::Done
+                }
+            };
+            return Ok(());
+        }
         if verdict == SettledVerdict::Skipped {
             self.inputs_are_there(slug)?;
             let step = self.step(slug)?;
@@ -220,7 +251,7 @@ impl Model {
             return Err(format!("there is no edge {label}"));
         };
         let source = self.step(from)?;
-        if edge.from != from || source.status != Status::Done {
+        if edge.from != from || !matches!(source.status, Status::Done | Status::Omitted) {
             return Err(format!("{label} activated while its source was {source:?}"));
         }
         let lap = source.lap;

@@ -6,10 +6,11 @@ use crate::engine::digest::Digest;
 use crate::engine::evidence::{Place, Receipt};
 use crate::engine::id::{RequestId, SourceId};
 use crate::engine::operation::event::{Command, Event, Timer};
+use crate::engine::operation::state::Execution;
 use crate::engine::operation::tests::simulator::answers::{self, Manner};
 use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::invariants::Watch;
-use crate::engine::operation::tests::simulator::world::World;
+use crate::engine::operation::tests::simulator::world::{LEVELS, World};
 use crate::engine::operation::view::OperationState;
 use crate::engine::operation::wait::{Answer, WaitKey};
 use crate::engine::operation::{Admission, Operation};
@@ -47,6 +48,8 @@ pub(super) struct Ended {
     pub(super) state: Option<OperationState>,
     pub(super) resumes: u64,
     pub(super) seen: BTreeSet<String>,
+    /// Executions that were iterations, by level.
+    pub(super) iterations: [u64; LEVELS],
 }
 
 /// One operation in its world.
@@ -54,7 +57,7 @@ pub(super) struct Play<'a> {
     chance: Chance,
     world: &'a World,
     operation: Operation,
-    watch: Watch,
+    watch: Watch<'a>,
     manner: Manner,
     now: u64,
     pending: Vec<Pending>,
@@ -64,6 +67,8 @@ pub(super) struct Play<'a> {
     cleared: Vec<Timer>,
     deliveries: Vec<String>,
     delivered: Vec<String>,
+    /// How often a kind world resumed where only conditions waited.
+    vain: usize,
     story: &'a mut Vec<String>,
 }
 
@@ -82,6 +87,7 @@ impl<'a> Play<'a> {
             cleared: Vec::new(),
             deliveries: Vec::new(),
             delivered: Vec::new(),
+            vain: 0,
             story,
         }
     }
@@ -89,6 +95,9 @@ impl<'a> Play<'a> {
     /// Wild for a while, then kind until it ends, then a little of what comes too late.
     pub(super) fn run(mut self) -> Result<Ended, String> {
         self.tell(Event::Started)?;
+        if self.chance.percent(50) {
+            self.manner = Manner::Mild;
+        }
         let wild = 20 + self.chance.below(160);
         let fate = match self.chance.percent(30) {
             true => self.chance.below(wild),
@@ -120,9 +129,25 @@ impl<'a> Play<'a> {
                 state: Some(self.operation.state()),
                 resumes: self.operation.generation().0,
                 seen: self.watch.seen().clone(),
+                iterations: self.iterations(),
             }),
             false => Err("the outcome changed after the end".into()),
         }
+    }
+
+    fn iterations(&self) -> [u64; LEVELS] {
+        let mut counts = [0; LEVELS];
+        for execution in &self.operation.executions {
+            let around = |held: &Execution| {
+                let of = held.iteration.as_ref()?.of;
+                Some(of.execution)
+            };
+            let outward = std::iter::successors(around(execution), |&index| {
+                around(&self.operation.executions[index])
+            });
+            counts[outward.count()] += 1;
+        }
+        counts
     }
 
     fn interrupt(&mut self) -> Result<(), String> {
@@ -188,6 +213,13 @@ impl<'a> Play<'a> {
                     self.operation.waits().iter().any(|wait| {
                         wait.kind == crate::engine::operation::wait::WaitKind::Evidence
                     });
+                // Nobody can answer a condition: in the end somebody gives up.
+                let is_vain = (self.operation.waits().iter())
+                    .all(|wait| wait.kind == crate::engine::operation::wait::WaitKind::Condition);
+                self.vain += usize::from(is_vain);
+                if self.vain > 2 {
+                    return self.tell(Event::CancelRequested);
+                }
                 if is_oversized {
                     for source in open {
                         self.tell(acknowledged(source))?;
@@ -298,7 +330,12 @@ impl<'a> Play<'a> {
             return Ok(());
         };
         let before = self.operation.sources().len();
-        let known = self.world.kinds.keys().next().cloned().unwrap_or_default();
+        let known = self.world.graphs[""]
+            .kinds
+            .keys()
+            .next()
+            .cloned()
+            .unwrap_or_default();
         match self.chance.below(4) {
             0 => {
                 let place = Place {
