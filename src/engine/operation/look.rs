@@ -74,16 +74,17 @@ impl Operation {
     }
 
     pub(super) fn advance_claimed(&mut self, at: StepRef) {
+        if !matches!(self.state_of(at), StepState::Claimed(claimed) if matches!(claimed.at, LookAt::Ask))
+        {
+            return;
+        }
+        let graph = self.executions[at.execution].graph.clone();
+        // While the claim is still in its place: a step's own checks may name its output.
+        let checks = self.expand_checks(&self.scope(at), &graph.step(at.step).verify);
         let state = self.take_state(at);
         let StepState::Claimed(mut claimed) = state else {
             return self.set_state(at, state);
         };
-        match &claimed.at {
-            LookAt::Asking(_) | LookAt::Held(_) | LookAt::Oversized { .. } => {
-                return self.set_state(at, StepState::Claimed(claimed));
-            }
-            LookAt::Ask => {}
-        }
         let observation = match self.observe_step(at, &claimed) {
             Ok(observation) => observation,
             Err(_) => {
@@ -91,8 +92,7 @@ impl Operation {
                 return self.observe_claim(at, *claimed);
             }
         };
-        let graph = self.executions[at.execution].graph.clone();
-        match self.expand_checks(&self.scope(at), &graph.step(at.step).verify) {
+        match checks {
             Ok(checks) => {
                 let request = self.request(Owner::Step(at), Sent::Look);
                 claimed.at = LookAt::Asking(request);

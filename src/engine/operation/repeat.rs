@@ -223,7 +223,8 @@ impl Operation {
             } else if repeat.next >= repeat.count {
                 self.give_back_slot(at);
                 let max_iterations = repeat.count;
-                return self.fail_step(at, Failure::MaxIterationsExceeded { max_iterations });
+                let failure = Failure::MaxIterationsExceeded { max_iterations };
+                return self.fail_repeat(at, failure, repeat.output());
             }
         }
         self.set_state(at, StepState::Repeating(repeat));
@@ -250,6 +251,11 @@ impl Operation {
                 return self.set_state(at, other);
             }
         };
+        self.fail_repeat(at, failure, kept);
+    }
+
+    /// A repeating step fails, and what its iterations gave is told. Its state has been taken.
+    fn fail_repeat(&mut self, at: StepRef, failure: Failure, kept: Value) {
         self.set_state(at, StepState::Stopped);
         let data = failure.detail();
         self.publish_settled(at, SettledVerdict::Fail, Some(failure.code()), kept, data);

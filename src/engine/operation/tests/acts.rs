@@ -30,7 +30,9 @@ impl Play {
     /// The model that works on a step ends it with a verdict.
     pub(super) fn answer(&mut self, step: &str, verdict: Verdict) -> &mut Self {
         let asked = self.take_asked(step);
-        let graph = &self.machine.plan().graph;
+        let held = self.machine.find_execution(&asked.place.execution);
+        let held = held.unwrap_or_else(|| panic!("{step} works for what is over"));
+        let graph = &self.machine.executions[held].graph;
         let index = graph.find(step).unwrap_or_else(|| panic!("no step {step}"));
         let mut targets = BTreeMap::new();
         for &edge in graph.outgoing(index) {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::engine::capability::EffectClass;
 use crate::engine::id::Lap;
 use crate::engine::operation::outcome::{Outcome, Status};
@@ -60,6 +62,30 @@ impl Play {
             Some(requests) => requests,
             None => panic!("no request of {step} in lap {lap}: {:?}", self.events()),
         }
+    }
+
+    /// The requests of a step's laps so far, corrections included, one iteration after another.
+    pub(super) fn prompts(&self, step: &str) -> Vec<&str> {
+        let of_step = self.requests.iter().filter(|((held, _), _)| held == step);
+        of_step
+            .flat_map(|(_, requests)| requests.iter().map(Seen::prompt))
+            .collect()
+    }
+
+    /// Output and data of a step's latest settled verdict.
+    pub(super) fn settled(&self, step: &str) -> (&Value, &Value) {
+        let found = self.published.iter().rev().find_map(|event| match event {
+            PublicEvent::StepSettled {
+                at, output, data, ..
+            } if at.step.as_deref() == Some(step) => Some((output, data)),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("{step} didn't settle: {:?}", self.events()))
+    }
+
+    /// What routine memory holds.
+    pub(super) fn memory(&self, key: &str) -> Option<&Value> {
+        self.machine.memory.get(key)
     }
 
     pub(super) fn lap(&self, step: &str) -> u32 {

@@ -5,18 +5,22 @@
 //! topic. By chance: `simulator`. `legality` walks every event in every phase.
 
 mod acts;
+mod conditions;
 mod endings;
 mod expect;
 mod gates;
 mod graphs;
+mod iterations;
 mod joins;
 mod legality;
+mod nested;
 mod observe;
 mod outcomes;
 mod play;
 mod prompts;
 mod races;
 mod reconcile;
+mod repeats;
 mod rework;
 mod series;
 mod simulator;

@@ -65,7 +65,7 @@ pub(super) struct Play {
     pub(super) settled: Option<Outcome>,
     pub(super) ended: bool,
     pub(super) receipts: Vec<Result<Decision, VerifierFailure>>,
-    pub(super) submitted: BTreeSet<(String, u32)>,
+    pub(super) submitted: BTreeSet<(String, String, u32)>,
     pub(super) answered: BTreeSet<RequestId>,
 }
 
@@ -272,14 +272,16 @@ impl Play {
     }
 
     fn is_checks_gate(&self, step: &str) -> bool {
-        let graph = &self.machine.plan().graph;
-        let kind = graph.find(step).map(|step| &graph.step(step).kind);
-        matches!(
-            kind,
-            Some(StepKind::Gate(GateStep {
-                owner: GateOwner::Checks(_)
-            }))
-        )
+        let mut graphs = self.machine.executions.iter().map(|held| &held.graph);
+        graphs.any(|graph| {
+            let kind = graph.find(step).map(|step| &graph.step(step).kind);
+            matches!(
+                kind,
+                Some(StepKind::Gate(GateStep {
+                    owner: GateOwner::Checks(_)
+                }))
+            )
+        })
     }
 
     fn watch_published(&mut self) {
@@ -288,6 +290,7 @@ impl Play {
         assert!(!was_settled, "{latest:?} after the operation settled");
         if let PublicEvent::StepSubmitted { at } = latest {
             let key = (
+                at.execution.to_string(),
                 at.step.clone().unwrap_or_default(),
                 at.lap.map_or(0, |lap| lap.0),
             );

@@ -10,7 +10,7 @@
 //!
 //! A step with `-pass->` or `-fail->` is a gate, `done…` a terminal, `lost…` a failing one, everything
 //! else an agent step whose agent has the step's name. Entries are the steps that begin a line before
-//! anything leads to them, but on a gate's fail. Text that names its `routine:` is YAML already.
+//! anything leads to them, but on a gate's fail. Text that begins with `routine:` is YAML already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct Edge<'a> {
 }
 
 pub(super) fn yaml_of(text: &str) -> String {
-    if text.contains("routine:") {
+    if text.trim_start().starts_with("routine:") {
         return text.to_owned();
     }
     let text = text.replace(", ", ",");
@@ -158,7 +158,7 @@ impl<'a> Sketch<'a> {
             ", type: terminal_fail".into()
         } else {
             let kind = if is_gate { "gate" } else { "agent" };
-            let owned = ["operator:", "checks:", "agent:"]
+            let owned = ["operator: true", "checks:", "agent:"]
                 .iter()
                 .any(|owner| fields.contains(owner));
             let owner = if owned {

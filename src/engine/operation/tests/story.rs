@@ -14,7 +14,9 @@ use crate::engine::operation::tests::play::Play;
 use crate::engine::operation::tests::sketch::yaml_of;
 use crate::engine::operation::tests::words::tools;
 use crate::engine::ports::ResolvedModel;
-use crate::engine::routine::definition::{GateOwner, GateStep, RoutineDefinition, StepKind};
+use crate::engine::routine::definition::{
+    Body, GateOwner, GateStep, RoutineDefinition, StepDefinition, StepKind,
+};
 use crate::engine::routine::{Known, load};
 
 /// A routine that is about to run.
@@ -76,19 +78,23 @@ fn model() -> ResolvedModel {
     }
 }
 
+fn agents_of(body: &Body) -> Vec<String> {
+    let of_step = |step: &StepDefinition| match &step.kind {
+        StepKind::Agent(step)
+        | StepKind::Gate(GateStep {
+            owner: GateOwner::Agent(step),
+        }) => vec![step.agent.clone()],
+        StepKind::Map(step) => agents_of(&step.routine),
+        StepKind::Fold(step) => agents_of(&step.routine),
+        StepKind::Until(step) => agents_of(&step.routine),
+        _ => Vec::new(),
+    };
+    body.steps.iter().flat_map(of_step).collect()
+}
+
 fn profiles(definition: &RoutineDefinition) -> BTreeMap<String, AgentProfile> {
-    let named = definition
-        .body
-        .steps
-        .iter()
-        .filter_map(|step| match &step.kind {
-            StepKind::Agent(step)
-            | StepKind::Gate(GateStep {
-                owner: GateOwner::Agent(step),
-            }) => Some(step.agent.clone()),
-            _ => None,
-        });
-    named
+    agents_of(&definition.body)
+        .into_iter()
         .map(|name| {
             let agent = definition.agents.get(&name).cloned().unwrap_or_default();
             let profile = AgentProfile {

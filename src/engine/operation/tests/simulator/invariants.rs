@@ -9,7 +9,7 @@ use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
 use crate::engine::operation::flight::Owner;
 use crate::engine::operation::outcome::Status;
-use crate::engine::operation::published::{At, CalledOutcome, PublicEvent};
+use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, SettledVerdict};
 use crate::engine::operation::state::{Iteration, Repeating, Stage, StepRef, StepState};
 use crate::engine::operation::tests::simulator::model::Model;
 use crate::engine::operation::tests::simulator::world::{SLOT, World};
@@ -517,7 +517,19 @@ impl<'a> Watch<'a> {
         if !stays_halted || matches!(event, Event::ResumeAdmitted { .. }) {
             return Ok(());
         }
-        let calls = commands.iter().any(|command| {
+        // What stops calls anew after this one, in the same batch, didn't stop it.
+        let halts = |command: &Command| match command {
+            Command::Publish(event) => matches!(
+                &**event,
+                PublicEvent::StepSettled {
+                    verdict: SettledVerdict::Uncertain,
+                    ..
+                }
+            ),
+            _ => false,
+        };
+        let stopped = commands.iter().rposition(halts).unwrap_or(0);
+        let calls = commands[stopped..].iter().any(|command| {
             matches!(
                 command,
                 Command::CallModel { .. } | Command::CallTool { .. }
