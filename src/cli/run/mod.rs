@@ -19,7 +19,6 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::Format;
 use crate::cli::exit::Exit;
@@ -27,6 +26,7 @@ use crate::cli::issues::FileReport;
 use crate::cli::output::{print, tell};
 use crate::cli::run::events::Printer;
 use crate::cli::trouble::Trouble;
+use crate::engine::id::OperationId;
 use crate::engine::operation::outcome::{Outcome, Status};
 use crate::host::session::{NotPrepared, Prepared, Problems, Rest, Session, read_routine};
 use crate::host::settings::{Flags, PlatformFolders, Settings};
@@ -86,8 +86,17 @@ pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
 }
 
 async fn run(arguments: Arguments) -> Exit {
-    match start(&arguments).await {
-        Ok(run) => run.to_the_end(arguments.on_wait).await,
+    // Before anything that takes time: a signal that comes early has its code too (C2).
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return Trouble::caused(&error).report(),
+    };
+    let started = tokio::select! {
+        started = start(&arguments) => started,
+        number = signals.any() => return Exit::Signal(number),
+    };
+    match started {
+        Ok(run) => run.to_the_end(arguments.on_wait, &mut signals).await,
         Err(exit) => exit,
     }
 }
@@ -98,7 +107,6 @@ struct Run {
     prepared: Prepared,
     inputs: BTreeMap<String, Value>,
     printer: Arc<Printer>,
-    signals: Signals,
 }
 
 async fn start(arguments: &Arguments) -> Result<Run, Exit> {
@@ -142,13 +150,11 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
     }
     // Before anything is billed (T4).
     tell(&format!("model: {}", session.model_text()));
-    let signals = Signals::listen().map_err(|error| Trouble::caused(&error).report())?;
     Ok(Run {
         session,
         prepared,
         inputs,
         printer,
-        signals,
     })
 }
 
@@ -241,54 +247,44 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
 }
 
 impl Run {
-    async fn to_the_end(mut self, on_wait: OnWait) -> Exit {
-        let cancellation: CancellationToken = self.printer.closed().clone();
-        let started = self.session.start(
-            &self.prepared,
-            std::mem::take(&mut self.inputs),
-            cancellation,
-        );
-        let mut live = match started {
+    async fn to_the_end(self, on_wait: OnWait, signals: &mut Signals) -> Exit {
+        let hint = self.input_hint();
+        let Self {
+            session,
+            prepared,
+            inputs,
+            printer,
+        } = self;
+        let cancellation = printer.closed().clone();
+        let mut live = match session.start(&prepared, inputs, cancellation) {
             Ok(live) => live,
-            Err(error) => return Trouble::caused(&error).hint(self.input_hint()).report(),
+            Err(error) => return Trouble::caused(&error).hint(hint).report(),
         };
+        let operation = live.operation().clone();
         let mut rest = tokio::select! {
-            rest = self.session.rest(&mut live) => rest.unwrap_or(Rest::Ended),
-            number = self.signals.any() => return self.interrupted(&live, number).await,
+            rest = session.rest(&mut live) => rest.unwrap_or(Rest::Ended),
+            number = signals.any() => return interrupted(&session, &operation, signals, number).await,
         };
+        // A deadline runs on at a wait, and ends it (V24).
+        let ended = session.ended(&operation);
+        tokio::pin!(ended);
         loop {
             let next = tokio::select! {
-                next = wait::at(on_wait, &self.session, &mut live, &rest) => next,
-                number = self.signals.any() => return self.interrupted(&live, number).await,
+                next = wait::at(on_wait, &session, &mut live, &rest) => next,
+                Some(end) = &mut ended => wait::Next::Rest(Box::new(end)),
+                number = signals.any() => return interrupted(&session, &operation, signals, number).await,
             };
             match next {
                 wait::Next::Rest(next) => rest = *next,
                 wait::Next::Exit(exit) => {
-                    let exit = self.closed_or(exit);
-                    self.session.close().await;
-                    return exit;
+                    session.close().await;
+                    // A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
+                    return match printer.closed().is_cancelled() {
+                        true => Exit::Cancelled,
+                        false => exit,
+                    };
                 }
             }
-        }
-    }
-
-    /// A signal cancels; the settled event comes first (C2).
-    async fn interrupted(&mut self, live: &crate::host::session::Live, number: u8) -> Exit {
-        tokio::select! {
-            _ = self.session.cancel(live.operation()) => {}
-            // Whoever asks twice doesn't want to wait.
-            _ = self.signals.any() => {}
-        }
-        self.session.close().await;
-        Exit::Signal(number)
-    }
-
-    /// A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
-    fn closed_or(&self, exit: Exit) -> Exit {
-        if self.printer.closed().is_cancelled() {
-            Exit::Cancelled
-        } else {
-            exit
         }
     }
 
@@ -313,6 +309,22 @@ impl Run {
     }
 }
 
+/// A signal cancels; the settled event comes first (C2).
+async fn interrupted(
+    session: &Session,
+    operation: &OperationId,
+    signals: &mut Signals,
+    number: u8,
+) -> Exit {
+    tokio::select! {
+        _ = session.cancel(operation) => {}
+        // Whoever asks twice doesn't want to wait.
+        _ = signals.any() => {}
+    }
+    session.close().await;
+    Exit::Signal(number)
+}
+
 /// The exit code of an outcome (C2).
 fn exit_of(outcome: &Outcome) -> Exit {
     match outcome.status {
@@ -327,6 +339,8 @@ struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    /// Caught so that a file at its size limit is an error to report, not the process's end (C2).
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -335,6 +349,9 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            _file_size: signal(SignalKind::from_raw(
+                rustix::process::Signal::XFSZ.as_raw(),
+            ))?,
         })
     }
 
