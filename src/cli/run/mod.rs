@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -266,7 +267,7 @@ impl Run {
             number = signals.any() => return interrupted(&session, &operation, signals, number).await,
         };
         // A deadline runs on at a wait, and ends it (V24).
-        let ended = session.ended(&operation);
+        let ended = session.ended(&operation).fuse();
         tokio::pin!(ended);
         loop {
             let next = tokio::select! {
@@ -349,9 +350,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
-            _file_size: signal(SignalKind::from_raw(
-                rustix::process::Signal::XFSZ.as_raw(),
-            ))?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 
