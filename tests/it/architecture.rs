@@ -342,12 +342,11 @@ fn pure_rooms_touch_nothing_outside() {
         for (n, line) in source.code() {
             for word in source.room.banned() {
                 // A whole word: `self.awaits_key()` awaits nothing.
+                let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
                 let found = line.match_indices(word).any(|(at, _)| {
-                    let inside =
-                        |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
                     let before = line[..at].chars().next_back();
-                    !(inside(before) && !word.starts_with('.'))
-                        && !inside(line[at + word.len()..].chars().next())
+                    let after = line[at + word.len()..].chars().next();
+                    !inside(after) && (word.starts_with('.') || !inside(before))
                 });
                 let is_terminal = *word == "std::fs" && TERMINAL.contains(&&*source.path);
                 if found && !is_terminal {

@@ -15,6 +15,7 @@ use ratatui::widgets::Paragraph;
 use crate::world::ROLE;
 
 #[test]
+#[expect(clippy::print_stderr, reason = "the child is a program")]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else {
         return;

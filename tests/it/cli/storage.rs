@@ -39,6 +39,7 @@ fn files_that_stand_in_the_way_inside_the_data_folder_are_named() {
 
 // C5
 #[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn without_a_home_a_data_folder_has_to_be_named() {
     let place = Place::new();
     let file = place.file("one.yaml", ONE);
