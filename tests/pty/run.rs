@@ -320,12 +320,12 @@ fn a_denied_call_is_not_made() {
     assert_eq!(person.ends().0, 1);
 }
 
-/// A server that refuses everything it is asked.
-fn refusing() -> String {
+/// A server that answers with these messages, one after another, and stays with the last.
+fn answering(messages: &'static [&'static str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
+        for (n, mut stream) in listener.incoming().flatten().enumerate() {
             let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
             let mut length = 0;
             let mut line = String::new();
@@ -336,16 +336,43 @@ fn refusing() -> String {
                 line.clear();
             }
             reader.read_exact(&mut vec![0; length]).expect("a body");
-            let body = r#"{"choices":[{"message":{"role":"assistant","refusal":"no"},"finish_reason":"stop"}]}"#;
+            let message = messages[n.min(messages.len() - 1)];
+            let body = format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#);
             let length = body.len();
-            write!(
-                stream,
-                "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-            )
-            .expect("an answer");
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close");
+            write!(stream, "{head}\r\n\r\n{body}").expect("an answer");
         }
     });
     format!("http://{address}/v1")
+}
+
+const REFUSES: &str = r#"{"role":"assistant","refusal":"no"}"#;
+const WRITES: &str = r#"{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{
+    "name":"write_file","arguments":"{\"path\":\"x\",\"text\":\"y\",\"mode\":\"append\"}"}}]}"#;
+const ROUTES: &str = r#"{"role":"assistant","tool_calls":[{"id":"b","type":"function","function":{
+    "name":"route_next_steps","arguments":"{\"verdict\":\"pass\",\"reasoning\":\"so\",\"output\":1,\"next_steps\":[{\"target_step\":\"done\",\"handoff\":{\"note\":\"n\"}}]}"}}]}"#;
+
+// M6: a model's call is allowed for exactly that call, once; a denied one is told to the model.
+#[test]
+fn a_person_allows_or_denies_a_model_s_call() {
+    let text = ONE.replace("instructions: Write.", "tools: [write_file]");
+    for (word, outcome, content) in [("a", "ok", Some("yy")), ("d", "denied", None)] {
+        let address = answering(&[WRITES, WRITES, ROUTES]);
+        let url = [("OPENAI_BASE_URL", &*address)];
+        let mut person = Person::runs_with(&text, &["--model", "openai/m"], &url);
+        for _ in 0..2 {
+            let asked = person.answers(CHOICES, word);
+            assert!(
+                asked.contains("This exact call, once: write_file"),
+                "{asked}"
+            );
+            person.reads(&format!("called write_file: {outcome}"));
+        }
+        person.reads("settled   succeeded");
+        let written = std::fs::read_to_string(person.file("x")).ok();
+        assert_eq!(written.as_deref(), content);
+        assert_eq!(person.ends().0, 0);
+    }
 }
 
 const ONE: &str = "routine: one
@@ -361,7 +388,7 @@ edges:
 ";
 
 fn uncertain() -> Person {
-    let address = refusing();
+    let address = answering(&[REFUSES]);
     Person::runs_with(
         ONE,
         &["--model", "openai/m"],

@@ -290,3 +290,79 @@ fn memory_and_synthetic_tools_need_no_permission() {
     let place = Place::new().configured("[permissions]\nmemory_set = \"deny\"");
     run(&place, &set, &[]).expect(2).says("always allowed");
 }
+
+// routine-format.md, Checks: exit 75 waits, with its last words as the reason; the observation
+// comes on stdin.
+#[test]
+fn a_command_check_waits_blocks_or_holds_by_its_exit_code() {
+    let checked = |script: &str| {
+        let check = json!({"check": "command", "run": ["sh", "-c", script], "poll_ms": 100});
+        ONE.replace("instructions: Write.", &format!("verify: [{check}]"))
+    };
+    let waits = "cat > seen; echo first >&2; echo not yet >&2; test -e sign || exit 75";
+    let place = Place::new();
+    let paused = run(&place, &checked(waits), &[]).expect(3).paused();
+    assert_eq!(paused["state"], "waiting");
+    assert_eq!(paused["waits"][0]["reason"], "not yet");
+    let seen = std::fs::read(place.workspace().join("seen")).expect("written");
+    let seen: Value = serde_json::from_slice(&seen).expect("an observation is JSON");
+    assert!(seen.is_object());
+    place.file("sign", "");
+    let ended = run(&place, &checked(waits), &["--on-wait", "poll"]).expect(0);
+    assert_eq!(
+        ended.of_step("verify.decided", "draft")[0]["basis"],
+        "checks"
+    );
+    let paused = run(&place, &checked("echo wrong >&2; exit 1"), &[])
+        .expect(3)
+        .paused();
+    assert_eq!(paused["state"], "blocked");
+    assert_eq!(paused["waits"][0]["reason"], "wrong");
+    let killed = checked("kill -9 $$");
+    assert_eq!(
+        run(&place, &killed, &[]).expect(3).paused()["state"],
+        "uncertain"
+    );
+}
+
+// G15: checks decide a gate: verified passes, blocked fails.
+#[test]
+fn a_checks_gate_passes_or_fails_without_a_model() {
+    let gate = |script: &str| {
+        format!(
+            "routine: gate
+entry_steps: [look]
+steps:
+  - {{ slug: look, type: gate, checks: [{{ check: command, run: [sh, -c, {script}] }}] }}
+  - {{ slug: done, type: terminal }}
+  - {{ slug: not, type: terminal_fail, reason: Unfit }}
+edges:
+  - {{ from: look, to: done, condition: on_pass, handoff_schema: {{ type: object, required: [verdict, checks] }} }}
+  - {{ from: look, to: not, condition: on_fail }}
+"
+        )
+    };
+    let ended = run(&Place::new(), &gate("exit 0"), &[]).expect(0);
+    assert_eq!(ended.of_step("step.settled", "look")[0]["verdict"], "pass");
+    assert!(ended.of("model.called").is_empty() && ended.of("step.submitted").is_empty());
+    let settled = run(&Place::new(), &gate("exit 1"), &[]).expect(1).settled();
+    assert_eq!(
+        [&settled["reason"], &settled["detail"]["text"]],
+        ["terminal_fail", "Unfit"]
+    );
+}
+
+// G5: what a tool hands over has to fit its edge.
+#[test]
+fn a_result_that_does_not_fit_its_edge_fails_the_step() {
+    let text = tool("memory_set", &json!({"key": "k", "value": 1}), "").replace(
+        "from: act, to: done",
+        "from: act, to: done, handoff_schema: { type: object, required: [note] }",
+    );
+    let settled = run(&Place::new(), &text, &[]).expect(1).settled();
+    assert_eq!(
+        [&settled["reason"], &settled["step"]],
+        ["handoff_mismatch", "act"]
+    );
+    assert_eq!(settled["detail"]["edge"], "act->done");
+}
