@@ -136,11 +136,17 @@ fn a_key_goes_to_its_provider_and_nowhere_else() {
             format!("bad key {KEY}"),
         ),
         2 => calls(&[("read_file", json!({"path": KEY}))]),
-        3 => calls(&[("run_command", json!({"argv": ["env"]}))]),
+        3 => calls(&[(
+            "run_command",
+            json!({"argv": ["sh", "-c", "env | tee env-of-tool"]}),
+        )]),
         _ => pass_to("done", KEY),
     });
     let place = provider.place().with("OPENAI_API_KEY", KEY);
-    let text = ONE.replace("instructions: Write.", "tools: [read_file, run_command]");
+    let text = ONE.replace(
+        "instructions: Write.",
+        "tools: [read_file, run_command], verify: [{ check: command, run: [sh, -c, \"env > env-of-check\"] }]",
+    );
     for format in ["json", "text"] {
         let further = ["--allow", "run_command", "--format", format];
         let file = place.file("routine.yaml", &text);
@@ -154,6 +160,14 @@ fn a_key_goes_to_its_provider_and_nowhere_else() {
         assert_eq!(seen.headers["authorization"], format!("Bearer {KEY}"));
         let sent = seen.body.to_string();
         assert!(!sent.contains(KEY), "{sent}");
+    }
+    // Commands of tools and checks don't get it either.
+    for file in ["env-of-tool", "env-of-check"] {
+        let environment = std::fs::read_to_string(place.workspace().join(file)).expect("written");
+        assert!(
+            environment.contains("PATH=") && !environment.contains("API_KEY"),
+            "{environment}"
+        );
     }
     let kept = place.kept();
     assert!(!kept.is_empty());

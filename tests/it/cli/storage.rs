@@ -1,10 +1,13 @@
 //! What is kept, and what happens when it can't be.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+
+use rustix::process::Signal;
 
 use crate::cli::gates::ONE;
 use crate::cli::program::{Place, Running, demo};
+use crate::cli::provider::{Provider, Reply};
 
 // C2: as root no mode keeps anybody out, so a file stands where the folder would be.
 #[test]
@@ -119,4 +122,29 @@ fn a_disk_that_fills_fails_the_run_and_nothing_goes_on() {
         assert_eq!(settled["usage"]["model_calls"], calls);
         assert!(calls < 3, "{}", ended.stdout);
     }
+}
+
+// L10: a process that was killed leaves its account behind, and in nobody's way.
+#[test]
+fn a_killed_run_leaves_an_account_and_the_next_one_works() {
+    let provider = Provider::answering(|_, _| Reply::Silence);
+    let place = provider.place();
+    let file = place.file("one.yaml", ONE);
+    let arguments = ["run", &file, "--format", "json", "--model", "openai/m"];
+    let mut running = Running::start(place.command(&arguments));
+    running.wait_for("model.called");
+    running.signal(Signal::KILL);
+    let ended = running.end();
+    assert_eq!(ended.status.signal(), Some(9));
+    let operation = ended.events()[0]["operation"].clone();
+    let operation = operation.as_str().expect("an id");
+    let account = place.data().join(format!("runs/{operation}.jsonl"));
+    let account = std::fs::read_to_string(account).expect("an account");
+    // The intent was there before its effect.
+    assert!(
+        account.contains("operation.started") && account.contains("model.called"),
+        "{account}"
+    );
+    assert!(!account.contains("operation.settled"));
+    place.run(&file, &["--model", "offline"]).expect(0);
 }
