@@ -183,7 +183,9 @@ async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
             .hint("name an existing folder with --workspace")
             .report()
     })?;
-    let printer = Arc::new(Printer::of(arguments.format));
+    let printer = Printer::start(arguments.format)
+        .map_err(|error| Trouble::caused(&error).report())
+        .map(Arc::new)?;
     let data_folder = settings.data_folder.clone();
     match Session::open(settings, workspace, printer.clone()).await {
         Ok(session) => Ok((session, printer)),
@@ -264,28 +266,46 @@ impl Run {
         let operation = live.operation().clone();
         let mut rest = tokio::select! {
             rest = session.rest(&mut live) => rest.unwrap_or(Rest::Ended),
-            number = signals.any() => return interrupted(&session, &operation, signals, number).await,
+            number = signals.any() => {
+                return interrupted(&session, &operation, &printer, signals, number).await;
+            }
         };
         // A deadline runs on at a wait, and ends it (V24).
         let ended = session.ended(&operation).fuse();
         tokio::pin!(ended);
         loop {
-            let next = tokio::select! {
-                next = wait::at(on_wait, &session, &mut live, &rest) => next,
-                Some(end) = &mut ended => wait::Next::Rest(Box::new(end)),
-                number = signals.any() => return interrupted(&session, &operation, signals, number).await,
+            let next = async {
+                // What a question is about is read before it is asked.
+                printer.printed().await;
+                wait::at(on_wait, &session, &mut live, &rest).await
             };
-            match next {
-                wait::Next::Rest(next) => rest = *next,
-                wait::Next::Exit(exit) => {
-                    session.close().await;
-                    // A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
-                    return match printer.closed().is_cancelled() {
-                        true => Exit::Cancelled,
-                        false => exit,
-                    };
+            let next = tokio::select! {
+                next = next => next,
+                Some(end) = &mut ended => wait::Next::Rest(Box::new(end)),
+                number = signals.any() => {
+                    return interrupted(&session, &operation, &printer, signals, number).await;
                 }
+            };
+            let exit = match next {
+                wait::Next::Rest(next) => {
+                    rest = *next;
+                    continue;
+                }
+                wait::Next::Exit(exit) => exit,
+            };
+            let closed = async {
+                session.close().await;
+                printer.printed().await;
+            };
+            tokio::select! {
+                () = closed => {}
+                number = signals.any() => return Exit::Signal(number),
             }
+            // A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
+            return match printer.closed().is_cancelled() {
+                true => Exit::Cancelled,
+                false => exit,
+            };
         }
     }
 
@@ -314,15 +334,20 @@ impl Run {
 async fn interrupted(
     session: &Session,
     operation: &OperationId,
+    printer: &Printer,
     signals: &mut Signals,
     number: u8,
 ) -> Exit {
+    let ended = async {
+        session.cancel(operation).await;
+        session.close().await;
+        printer.printed().await;
+    };
     tokio::select! {
-        _ = session.cancel(operation) => {}
-        // Whoever asks twice doesn't want to wait.
+        () = ended => {}
+        // Whoever asks twice doesn't want to wait, for a reader of stdout that stopped reading either.
         _ = signals.any() => {}
     }
-    session.close().await;
     Exit::Signal(number)
 }
 

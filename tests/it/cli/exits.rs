@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cli::gates::ONE;
 use crate::cli::program::{Place, Running, demo};
@@ -96,6 +96,58 @@ edges: [{ from: act, to: done }]
         began.elapsed()
     );
     assert_eq!(settled["effects"], "after_partial_effects");
+}
+
+// C2: a reader that stopped reading holds up the settled event, but not a second signal.
+#[test]
+fn a_second_signal_ends_a_run_whose_reader_does_not_read() {
+    let place = Place::new();
+    let mut text = String::from("routine: long\nentry_steps: [s1]\nsteps:\n");
+    let steps = 1..=200;
+    for n in steps.clone() {
+        text.push_str(&format!(
+            "  - {{ slug: s{n}, type: agent, agent: default }}\n"
+        ));
+    }
+    text.push_str("  - { slug: s201, type: terminal }\nedges:\n");
+    for n in steps {
+        text.push_str(&format!("  - {{ from: s{n}, to: s{} }}\n", n + 1));
+    }
+    let file = place.file("long.yaml", text);
+    let mut command = place.command(&["run", &file, "--format", "json"]);
+    let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
+    let stdout = child.stdout.take().expect("a pipe");
+    let pid = Pid::from_raw(child.id() as i32).expect("an id isn't zero");
+    // Until the pipe is as full as its last line lets it be.
+    let until = Instant::now() + Duration::from_secs(10);
+    let (mut before, mut same) = (0, 0);
+    while same < 20 {
+        assert!(Instant::now() < until, "the pipe doesn't fill");
+        let held = rustix::io::ioctl_fionread(&stdout).expect("a pipe");
+        same = if held == before && held > 50_000 {
+            same + 1
+        } else {
+            0
+        };
+        before = held;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for _ in 0..2 {
+        kill_process(pid, Signal::INT).expect("it is there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let until = Instant::now() + Duration::from_secs(5);
+    let code = loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            break status.code();
+        }
+        if Instant::now() > until {
+            child.kill().expect("it is ours");
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(code, Some(130));
 }
 
 // C2: closed before the first event, or in the middle.
