@@ -197,6 +197,7 @@ fn bad_usage_is_two_and_says_what_to_type() {
         (&["run", &linear, "--model", ""], "--model offline"),
         (&["run", &linear, "--allow", "rum_command"], "run_command"),
         (&["run", &linear, "--workspace", "nowhere"], "--workspace"),
+        (&["run", &linear, "--workspace", &required], "--workspace"),
         (&["run", &linear, "--on-wait", "prompt"], "needs a terminal"),
     ] {
         let ended = place.amos(arguments).expect(2);
@@ -269,4 +270,14 @@ fn a_configuration_that_cannot_be_understood_says_where() {
         let place = Place::new().configured(toml);
         place.run(&demo("linear"), &[]).expect(2).says(says);
     }
+}
+
+// C2, C3
+#[test]
+fn a_graph_of_an_invalid_file_is_one_and_says_why_to_people() {
+    let place = Place::new();
+    let file = place.file("bad.yaml", ONE.replace("to: done", "to: nowhere"));
+    let ended = place.amos(&["graph", &file]).expect(1);
+    ended.says("error[unknown-step]");
+    assert_eq!(ended.stdout, "");
 }

@@ -1,5 +1,6 @@
 //! What is kept, and what happens when it can't be.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 
@@ -147,4 +148,25 @@ fn a_killed_run_leaves_an_account_and_the_next_one_works() {
     );
     assert!(!account.contains("operation.settled"));
     place.run(&file, &["--model", "offline"]).expect(0);
+}
+
+#[test]
+fn runs_at_the_same_time_share_a_data_folder() {
+    let place = Place::new();
+    let linear = demo("linear");
+    let arguments = ["run", &linear, "--format", "json"];
+    let all: Vec<Running> = (0..8)
+        .map(|_| Running::start(place.command(&arguments)))
+        .collect();
+    let mut operations = BTreeSet::new();
+    for running in all {
+        let settled = running.end().expect(0).settled();
+        operations.insert(settled["operation"].as_str().expect("an id").to_owned());
+    }
+    assert_eq!(operations.len(), 8);
+    for operation in operations {
+        let account = place.data().join(format!("runs/{operation}.jsonl"));
+        let account = std::fs::read_to_string(account).expect("an account");
+        assert!(account.contains("operation.settled") && !account.contains("torn"));
+    }
 }
