@@ -28,6 +28,8 @@
 //! Not offered: durable restore after a restart, a journal to resume from, distributed leases,
 //! exactly-once effects. What is kept on disk is an account, not a way back.
 
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod cli;
 pub mod engine;
 pub mod host;

@@ -12,6 +12,7 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use rustix::fd::AsFd as _;
 use rustix::process::{Signal, getpgid, getpgrp, getppid, getsid, kill_current_process_group};
 
+use crate::tui::residue::Residue;
 use crate::tui::restore::Restorer;
 
 const BEGIN_FRAME: &[u8] = b"\x1b[?2026h";
@@ -66,6 +67,7 @@ pub struct FullScreen {
     terminal: Terminal<CrosstermBackend<Frames>>,
     restorer: Restorer,
     size: Rect,
+    residue: Residue,
 }
 
 impl FullScreen {
@@ -89,6 +91,7 @@ impl FullScreen {
                 terminal,
                 restorer,
                 size,
+                residue: Residue::default(),
             }),
             Err(error) => {
                 restorer.restore();
@@ -111,7 +114,11 @@ impl FullScreen {
         if self.restorer.size() != self.size {
             self.redraw()?;
         }
-        let drawn = self.terminal.draw(view).map(drop);
+        let drawn = self.terminal.draw(|frame| {
+            view(frame);
+            self.residue.settle(frame.buffer_mut());
+        });
+        let drawn = drawn.map(drop);
         // The frame ends also where drawing failed, else the terminal would wait for it.
         self.terminal.backend_mut().write_all(END_FRAME)?;
         Write::flush(self.terminal.backend_mut())?;

@@ -15,7 +15,7 @@
 //! | regional indicators (flags) | plain letters, for the same reason |
 //! | combining marks | three a cluster; on nothing, on a dotted circle |
 //!
-//! Widths are those of `unicode-width`, cluster by cluster, which is how ratatui fills its cells.
+//! Widths are those that ratatui counts with, cluster by cluster.
 //! Wrapping, cutting and padding never split a cluster. Nothing here knows colours or widgets.
 
 mod clean;
@@ -26,8 +26,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 /// Cells between two tab stops.
 pub const TAB_STOP: usize = 8;
@@ -212,5 +212,5 @@ pub fn width(clean: &str) -> usize {
 
 /// The width of one cluster in cells, as ratatui counts it.
 pub fn cluster_width(cluster: &str) -> usize {
-    cluster.width()
+    usize::from(cluster.cell_width())
 }

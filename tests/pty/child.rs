@@ -3,6 +3,7 @@
 //! It isn't a test of its own. The tests start this binary again and make it run only this function;
 //! without a role it returns at once.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use amos_tui::tui::signals::{Signal, Signals};
@@ -15,7 +16,6 @@ use ratatui::widgets::Paragraph;
 use crate::world::ROLE;
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the child is a program")]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else {
         return;
@@ -24,7 +24,7 @@ fn child() {
     let code = match Tty::find(term.as_deref()) {
         Ok(tty) => run(&role, tty),
         Err(none) => {
-            eprintln!("{none}");
+            let _ = writeln!(std::io::stderr(), "{none}");
             2
         }
     };

@@ -190,3 +190,29 @@ fn a_small_change_writes_little() {
     world.press("q");
     world.end();
 }
+
+/// Row 12: sizes that no layout was made for.
+#[test]
+fn any_size_is_survived() {
+    let mut world = ready("any");
+    for (columns, rows) in [
+        (0, 0),
+        (1, 1),
+        (3, 2),
+        (200, 50),
+        (0, 10),
+        (80, 1),
+        (1, 200),
+    ] {
+        world.resize(columns, rows);
+        world.press("x");
+    }
+    world.resize(60, 10);
+    world.wait_for("the last size", |written| {
+        screen(written).contains("of 60x10")
+    });
+    world.press("q");
+    let (code, written) = world.end();
+    assert_eq!(code, 0);
+    assert_given_back(&world, &written);
+}

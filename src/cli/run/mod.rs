@@ -97,7 +97,7 @@ async fn run(arguments: Arguments) -> Exit {
         number = signals.any() => return Exit::Signal(number),
     };
     match started {
-        Ok(run) => run.drive(arguments.on_wait, &mut signals).await,
+        Ok(run) => run.until_it_ends(arguments.on_wait, &mut signals).await,
         Err(exit) => exit,
     }
 }
@@ -250,7 +250,7 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
 }
 
 impl Run {
-    async fn drive(self, on_wait: OnWait, signals: &mut Signals) -> Exit {
+    async fn until_it_ends(self, on_wait: OnWait, signals: &mut Signals) -> Exit {
         let hint = self.input_hint();
         let Self {
             session,

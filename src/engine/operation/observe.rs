@@ -61,9 +61,36 @@ impl Operation {
     ) -> Result<Observation, Oversized> {
         let mut view = self.step_view(at, looks, bodies);
         view.insert("result".into(), Value::Null);
+        // What the gate judges: there is no output of its own yet.
+        view.insert("output".into(), self.judged(at, bodies));
         view.insert("tools".into(), json!([]));
         view.insert("sources".into(), json!([]));
         self.freeze(ObservationPhase::Step, view.into())
+    }
+
+    /// The output of the one direct predecessor, with several an object by slug.
+    fn judged(&self, at: StepRef, bodies: Bodies) -> Value {
+        let graph = &self.executions[at.execution].graph;
+        let mut outputs: Vec<(&str, Value)> = self
+            .predecessors(at)
+            .into_iter()
+            .map(|(step, settled)| {
+                let output = match (bodies, &settled.body) {
+                    (Bodies::Receipts, Some(body)) => self.receipt_of(body),
+                    (Bodies::Inline | Bodies::Receipts, _) => settled.claim.output.clone(),
+                };
+                (graph.step(step).slug.as_str(), output)
+            })
+            .collect();
+        match outputs.len() {
+            0 => Value::Null,
+            1 => outputs.remove(0).1,
+            _ => outputs
+                .into_iter()
+                .map(|(slug, output)| (slug.to_owned(), output))
+                .collect::<Map<_, _>>()
+                .into(),
+        }
     }
 
     fn step_view(&self, at: StepRef, looks: &Looks, bodies: Bodies) -> Map<String, Value> {
@@ -90,7 +117,11 @@ impl Operation {
             .iter()
             .map(|retry| {
                 let from = &graph.edge_text(retry.edge).from;
-                json!({ "from": from, "lap": retry.lap, "handoff": retry.handoff })
+                let handoff = match (bodies, &retry.body) {
+                    (Bodies::Receipts, Some(body)) => self.receipt_of(body),
+                    (Bodies::Inline | Bodies::Receipts, _) => retry.handoff.clone(),
+                };
+                json!({ "from": from, "lap": retry.lap, "handoff": handoff })
             })
             .collect();
         view.insert("retries".into(), retries.into());
@@ -223,7 +254,7 @@ impl Operation {
 
     /// The sources whose bodies make a claimed step's view large.
     pub(super) fn sources_in_view(&self, at: StepRef, claimed: &Claimed) -> Vec<SourceId> {
-        let mut sources = self.predecessor_sources(at);
+        let mut sources = self.incoming_sources(at);
         sources.push(claimed.body.id.clone());
         sources.extend(
             claimed
@@ -233,6 +264,19 @@ impl Operation {
                 .iter()
                 .filter_map(|tool| tool.source.as_ref())
                 .map(|source| source.id.clone()),
+        );
+        sources
+    }
+
+    /// The sources of the bodies that came in, over forward and retry edges.
+    pub(super) fn incoming_sources(&self, at: StepRef) -> Vec<SourceId> {
+        let retries = &self.executions[at.execution].steps[at.step.at()].retries;
+        let mut sources = self.predecessor_sources(at);
+        sources.extend(
+            retries
+                .iter()
+                .filter_map(|retry| retry.body.as_ref())
+                .map(|body| body.id.clone()),
         );
         sources
     }

@@ -7,6 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::engine::operation::view::{EdgeStatus, StepStatus};
 use crate::engine::routine::definition::EdgeCondition;
+use crate::engine::routine::{Known, load};
 use crate::tui::graph::layered::Layered;
 use crate::tui::graph::layout::{Arrange, Arranged, Flow, Heading};
 use crate::tui::graph::list::{ListRows, ListWidget};
@@ -16,7 +17,7 @@ use crate::tui::graph::samples;
 use crate::tui::graph::select::{neighbour, next, previous, scroll_to};
 use crate::tui::graph::shape::{EdgeShape, EdgeWay, GraphShape, NodeShape};
 use crate::tui::text::Inert;
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Colours, Glyphs, Theme};
 
 fn text(buffer: &Buffer) -> String {
     let rows = buffer.content.chunks(usize::from(buffer.area.width).max(1));
@@ -111,6 +112,23 @@ looks! {
 }
 
 #[test]
+fn the_demos_are_drawn_from_their_files() {
+    let demos = [
+        include_bytes!("../../../demo-routines/linear.yaml").as_slice(),
+        include_bytes!("../../../demo-routines/gated-rework.yaml").as_slice(),
+        include_bytes!("../../../demo-routines/fan-out-join.yaml").as_slice(),
+    ];
+    let draw = |file: &&[u8]| {
+        let loaded = load(file, &Known::default());
+        let routine = loaded.routine.expect("a demo keeps the rules");
+        let shape = GraphShape::from(&routine.graph);
+        drawn(&shape, &LiveGraph::idle(&shape), 0, (80, 30))
+    };
+    let all: Vec<String> = demos.iter().map(draw).collect();
+    insta::assert_snapshot!("graph-demos", all.join("\n"));
+}
+
+#[test]
 fn every_state_shows_in_text_alone() {
     let shape = samples::loops();
     let mut live = samples::under_way(&shape, 4);
@@ -134,6 +152,42 @@ fn every_state_shows_in_text_alone() {
     live.edges[7].status = EdgeStatus::Activated;
     insta::assert_snapshot!("graph-states", drawn(&shape, &live, 4, (80, 40)));
     insta::assert_snapshot!("list-states", listed(&shape, &live, 4, (80, 10)));
+}
+
+/// Row 25 and M2: without colour nothing but the marker and reverse video is written.
+#[test]
+fn without_colour_no_colour_is_written_and_the_selection_shows() {
+    let shape = samples::gated();
+    let live = samples::under_way(&shape, 1);
+    let layout = Layered.arrange(&shape, Flow::Down).expect("small");
+    let area = Rect::new(0, 0, 40, 24);
+    let options = ratatui::TerminalOptions {
+        viewport: ratatui::Viewport::Fixed(area),
+    };
+    let mut bytes = Vec::new();
+    let backend = ratatui::backend::CrosstermBackend::new(&mut bytes);
+    let mut terminal = ratatui::Terminal::with_options(backend, options).expect("asks nothing");
+    let widget = GraphWidget {
+        shape: &shape,
+        layout: &layout,
+        live: &live,
+        theme: Theme {
+            colours: Colours::Off,
+            glyphs: Glyphs::Unicode,
+        },
+        selected: Some(1),
+        offset: (0, 0),
+    };
+    let drawn = terminal.draw(|frame| frame.render_widget(widget, area));
+    drawn.expect("writing to memory works");
+    drop(terminal);
+    let written = String::from_utf8(bytes).expect("text");
+    assert!(
+        !written.contains("\u{1b}[38") && !written.contains("\u{1b}[48"),
+        "{written:?}"
+    );
+    assert!(written.contains("\u{1b}[7m check"), "{written:?}");
+    assert!(written.contains('>'));
 }
 
 /// Any graph that the rules could let through: onward edges lead up the numbers, retry edges down.
@@ -298,5 +352,5 @@ fn a_frame_costs_what_is_visible() {
         .map(|node| frame(&mut buffer, node))
         .min();
     let best = best.expect("ten frames were drawn");
-    assert!(best.as_millis() < 40, "a frame of 1,000 steps: {best:?}");
+    assert!(best.as_millis() < 40, "{best:?}");
 }

@@ -4,10 +4,12 @@ use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
 use ratatui::widgets::{Block, Paragraph};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::*;
+use crate::tui::residue::Residue;
 
 /// Texts that broke other terminal applications.
 const HOSTILE: &[&str] = &[
@@ -188,12 +190,17 @@ proptest! {
     }
 }
 
-fn rows(n: u16) -> std::num::NonZero<u16> {
+fn cells(n: u16) -> std::num::NonZero<u16> {
     std::num::NonZero::new(n).expect("the tests use no empty screen")
 }
 
 /// What a terminal shows, and the bytes that made it do so.
 fn through_a_terminal(width: u16, text: &Inert) -> (vt100::Parser, Vec<u8>) {
+    through_frames(width, &[text])
+}
+
+/// The same over several frames on one terminal, as when a list is scrolled.
+fn through_frames(width: u16, frames: &[&Inert]) -> (vt100::Parser, Vec<u8>) {
     let mut bytes = Vec::new();
     let area = Rect::new(0, 0, width, 4);
     let options = ratatui::TerminalOptions {
@@ -201,18 +208,21 @@ fn through_a_terminal(width: u16, text: &Inert) -> (vt100::Parser, Vec<u8>) {
     };
     let mut terminal = Terminal::with_options(CrosstermBackend::new(&mut bytes), options)
         .expect("a fixed viewport asks nothing");
-    terminal
-        .draw(|frame| {
+    let mut residue = Residue::default();
+    for text in frames {
+        let drawn = terminal.draw(|frame| {
             let inside = usize::from(width) - 2;
             let rows: Vec<ratatui::text::Line<'_>> = text
                 .lines()
                 .map(|line| ratatui::text::Line::raw(line.truncate(inside)))
                 .collect();
             frame.render_widget(Paragraph::new(rows).block(Block::bordered()), area);
-        })
-        .expect("writing to memory works");
+            residue.settle(frame.buffer_mut());
+        });
+        drawn.expect("writing to memory works");
+    }
     drop(terminal);
-    let mut screen = vt100::Parser::new(rows(4), rows(width), 0);
+    let mut screen = vt100::Parser::new(cells(4), cells(width), 0);
     screen.process(&bytes);
     (screen, bytes)
 }
@@ -240,5 +250,41 @@ fn the_right_border_stays_where_it_is() {
                 assert!(!written.contains(forbidden), "{forbidden:?} of {text:?}");
             }
         }
+    }
+}
+
+/// Rows 1 and 2: what one frame leaves behind, the next one must not stumble over.
+#[test]
+fn the_right_border_survives_scrolling() {
+    for first in HOSTILE {
+        for second in HOSTILE {
+            let (first, second) = (Inert::one_line(first), Inert::one_line(second));
+            let (scrolled, _) = through_frames(12, &[&first, &second, &first]);
+            let (fresh, _) = through_a_terminal(12, &first);
+            assert_eq!(scrolled.screen().contents(), fresh.screen().contents());
+        }
+    }
+}
+
+#[test]
+fn a_wide_character_leaves_no_background_behind() {
+    let area = Rect::new(0, 0, 4, 1);
+    let options = ratatui::TerminalOptions {
+        viewport: ratatui::Viewport::Fixed(area),
+    };
+    let mut bytes = Vec::new();
+    let mut terminal = Terminal::with_options(CrosstermBackend::new(&mut bytes), options)
+        .expect("a fixed viewport asks nothing");
+    for (text, colour) in [("😹", Color::Red), ("ab", Color::Blue)] {
+        let line = ratatui::text::Line::styled(text, Style::new().bg(colour));
+        let drawn = terminal.draw(|frame| frame.render_widget(line, area));
+        drawn.expect("writing to memory works");
+    }
+    drop(terminal);
+    let mut screen = vt100::Parser::new(cells(1), cells(4), 0);
+    screen.process(&bytes);
+    for column in 0..2 {
+        let cell = screen.screen().cell(0, column).expect("inside");
+        assert_eq!(cell.bgcolor(), vt100::Color::Idx(4), "column {column}");
     }
 }
