@@ -405,6 +405,16 @@ impl RoutineRunner {
         ending.await.map_err(|_| unknown())
     }
 
+    /// Waits for an operation's end and changes nothing, whoever else waits for it.
+    pub async fn ended(&self, operation: &OperationId) -> Result<Ending, UnknownOperation> {
+        let unknown = || UnknownOperation(operation.clone());
+        let (to, ending) = oneshot::channel();
+        self.ask(operation, move |actor| actor.tell_ending(to))
+            .await
+            .ok_or_else(unknown)?;
+        ending.await.map_err(|_| unknown())
+    }
+
     /// Delivers a pending tool call (V11). One that nobody waits for becomes a late source.
     pub async fn deliver(
         &self,

@@ -58,6 +58,15 @@ pub enum Rest {
     Ended,
 }
 
+impl From<Ending> for Rest {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Settled(outcome) => Self::Settled(outcome),
+            Ending::Closed => Self::Ended,
+        }
+    }
+}
+
 /// A confirmation was refused. Nothing changed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfirmRefused {
@@ -160,10 +169,15 @@ impl Session {
     pub async fn cancel(&self, operation: &OperationId) -> Option<Rest> {
         let ending = self.runner.cancel(operation).await.ok()?;
         self.forget(operation);
-        Some(match ending {
-            Ending::Settled(outcome) => Rest::Settled(outcome),
-            Ending::Closed => Rest::Ended,
-        })
+        Some(ending.into())
+    }
+
+    /// Waits for the end of an operation, also while it is paused: a deadline may pass then (V24).
+    /// `None` where it isn't held any more.
+    pub async fn ended(&self, operation: &OperationId) -> Option<Rest> {
+        let ending = self.runner.ended(operation).await.ok()?;
+        self.forget(operation);
+        Some(ending.into())
     }
 
     fn came_to_rest(&self, live: &mut Live, result: RunResult) -> Rest {
