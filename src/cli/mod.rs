@@ -6,10 +6,11 @@
 mod exit;
 mod graph;
 mod issues;
+pub(crate) mod open;
 mod output;
 mod run;
 mod schema;
-mod trouble;
+pub(crate) mod trouble;
 mod validate;
 
 use std::path::PathBuf;
