@@ -1,0 +1,41 @@
+//! `/help`: commands and keys.
+
+use std::fmt::Write as _;
+
+use crate::tui::effect::Effect;
+use crate::tui::keymap;
+use crate::tui::slash::{COMMANDS, Command, Completes};
+use crate::tui::state::State;
+use crate::tui::state::document::Document;
+use crate::tui::state::modal::{Modal, Reader};
+use crate::tui::text::Inert;
+
+pub(super) const COMMAND: Command = Command {
+    name: "/help",
+    arguments: "",
+    help: "show commands and keys",
+    completes: Completes::Nothing,
+    run: |state, _| open(state),
+};
+
+/// Shows commands and keys.
+pub(in crate::tui) fn open(state: &mut State) -> Vec<Effect> {
+    let mut text = String::from(
+        "Text without a slash goes to the chat agent.\n[op] may be left out: the chosen one is meant, or the only one that fits.\n\nCommands\n",
+    );
+    // Writing to a String can't fail.
+    for command in COMMANDS {
+        let typed = format!("{} {}", command.name, command.arguments);
+        let _ = writeln!(text, "  {:<26} {}", typed.trim_end(), command.help);
+    }
+    text.push_str("\nKeys\n");
+    for (key, what) in keymap::ALL {
+        let _ = writeln!(text, "  {key:<26} {what}");
+    }
+    state.open(Modal::Read(Reader {
+        title: Inert::ours("Help"),
+        document: Document::of(Inert::text(text.trim_end())),
+        scroll: 0,
+    }));
+    Vec::new()
+}

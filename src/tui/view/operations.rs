@@ -1,0 +1,75 @@
+//! The operations of this process: state, name, age.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::tui::frame_clock::age;
+use crate::tui::state::operations::{Asked, Operation, short};
+use crate::tui::state::{Pane, State};
+use crate::tui::text::Inert;
+use crate::tui::theme::Role;
+use crate::tui::view::row::{HasKeys, IsChosen, Row, chosen, first_visible, frame, lines, wrapped};
+
+/// Cells of the column of ages.
+const AGE: usize = 5;
+
+pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let has_keys = has_keys(state, Pane::Operations);
+    let inside = frame(theme, "Operations", has_keys, place, buffer);
+    let all = state.operations.all();
+    if all.is_empty() {
+        let hint = Inert::ours("Nothing runs yet.\n\nType /routine demo and press Enter.");
+        let rows = wrapped(&hint, usize::from(inside.width), theme.style(Role::Dim));
+        lines(inside, buffer, &rows);
+        return;
+    }
+    let row_of_chosen = state.operations.chosen_row();
+    // State and age in one row, the name below.
+    let height = usize::from(inside.height) / 2;
+    let first = first_visible(row_of_chosen.unwrap_or(0), height);
+    let visible = all.iter().enumerate().skip(first).take(height.max(1));
+    let rows: Vec<Row> = visible
+        .flat_map(|(at, operation)| {
+            let is_chosen = IsChosen::of(at, row_of_chosen, has_keys);
+            let name = Row::new()
+                .ours("    ", theme.style(Role::Dim))
+                .text(&operation.routine.definition.slug, theme.style(Role::Text));
+            [
+                chosen(theme, row(state, operation, inside.width), is_chosen),
+                name,
+            ]
+        })
+        .collect();
+    lines(inside, buffer, &rows);
+}
+
+fn row(state: &State, operation: &Operation, columns: u16) -> Row {
+    let theme = state.theme;
+    let dim = theme.style(Role::Dim);
+    let badge = theme.badge(operation.state());
+    let word = match operation.asked {
+        Asked::Nothing => badge.word,
+        Asked::Confirm => "going on",
+        Asked::Cancel => "cancelling",
+    };
+    let until = operation.ended.unwrap_or(state.now);
+    let elapsed = until.saturating_duration_since(operation.began).as_secs();
+    let age = age(i64::try_from(elapsed).unwrap_or(i64::MAX));
+    // The end of the id and the age stand at the right; "ended with the process" takes their place.
+    let word_cells = usize::from(columns).saturating_sub(4 + 6 + 1 + AGE);
+    Row::new()
+        .ours(badge.marker, badge.style)
+        .ours(" ", badge.style)
+        .column(word, word_cells.max(10), badge.style)
+        .column(short(&operation.id), 6, dim)
+        .text(&format!(" {age:>AGE$}"), dim)
+}
+
+/// Whether a pane has the keys.
+pub(super) fn has_keys(state: &State, pane: Pane) -> HasKeys {
+    match state.pane == pane && state.modal.is_none() {
+        true => HasKeys::Yes,
+        false => HasKeys::No,
+    }
+}
