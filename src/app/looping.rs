@@ -68,7 +68,7 @@ impl Loop {
         let mut keys = EventStream::new();
         loop {
             let frame = self.clock.due();
-            let tick = self.state.prompt.due();
+            let tick = self.state.due();
             let ended = tokio::select! {
                 biased;
                 signal = signals.next() => self.signal(signal)?,

@@ -48,6 +48,9 @@ pub struct Launch {
     /// The model, `provider/model`, or `offline`.
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
+    /// Let this tool be called without asking.
+    #[arg(long, value_name = "TOOL")]
+    allow: Vec<String>,
     /// The folder that tools and checks work in; the current one by default.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
@@ -62,7 +65,7 @@ pub fn main(arguments: Launch) -> Exit {
     };
     let flags = Flags {
         model: arguments.model,
-        allow: Vec::new(),
+        allow: arguments.allow,
     };
     let opening = match Opening::prepare(&flags, arguments.workspace.as_deref()) {
         Ok(opening) => opening,

@@ -9,6 +9,9 @@ use crate::tui::input::editor::{Deletion, Editor, Motion};
 use crate::tui::text::Inert;
 use crate::tui::theme::Role;
 
+/// Rows that PageUp and PageDown move by.
+const PAGE: usize = 5;
+
 /// A form.
 #[derive(Debug, Clone)]
 pub struct Form {
@@ -18,10 +21,45 @@ pub struct Form {
     pub focus: Focus,
     /// Why it can't be accepted as it is.
     pub problem: Option<Inert>,
-    /// The first visible row while a button has the focus.
-    pub scroll: usize,
+    /// What is visible while a button has the focus.
+    pub scroll: Scroll,
     /// The words on the buttons.
     pub buttons: Buttons,
+}
+
+/// What is visible of a form. The dismissing button shows its beginning, the accepting one its end:
+/// nobody gets from one to the other without seeing both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scroll {
+    /// So many rows from the top are hidden.
+    FromTop(usize),
+    /// So many rows from the end are hidden.
+    FromEnd(usize),
+}
+
+impl Scroll {
+    /// The first visible of `rows` rows in a place of `height` rows.
+    pub fn first(self, rows: usize, height: usize) -> usize {
+        let last = rows.saturating_sub(height);
+        match self {
+            Self::FromTop(hidden) => hidden.min(last),
+            Self::FromEnd(hidden) => last.saturating_sub(hidden),
+        }
+    }
+
+    fn down(self, rows: usize) -> Self {
+        match self {
+            Self::FromTop(hidden) => Self::FromTop(hidden + rows),
+            Self::FromEnd(hidden) => Self::FromEnd(hidden.saturating_sub(rows)),
+        }
+    }
+
+    fn up(self, rows: usize) -> Self {
+        match self {
+            Self::FromTop(hidden) => Self::FromTop(hidden.saturating_sub(rows)),
+            Self::FromEnd(hidden) => Self::FromEnd(hidden + rows),
+        }
+    }
 }
 
 /// The words on the buttons.
@@ -94,7 +132,7 @@ impl Form {
             items: Vec::new(),
             focus: Focus::Dismiss,
             problem: None,
-            scroll: 0,
+            scroll: Scroll::FromTop(0),
             buttons: Buttons { dismiss, accept },
         }
     }
@@ -198,10 +236,19 @@ impl Form {
             .iter()
             .position(|stop| *stop == self.focus)
             .unwrap_or(0);
-        self.focus = match by {
+        self.focus_on(match by {
             Step::Next => stops[(at + 1) % stops.len()],
             Step::Previous => stops[(at + stops.len() - 1) % stops.len()],
-        };
+        });
+    }
+
+    fn focus_on(&mut self, focus: Focus) {
+        self.focus = focus;
+        match focus {
+            Focus::Dismiss => self.scroll = Scroll::FromTop(0),
+            Focus::Accept => self.scroll = Scroll::FromEnd(0),
+            Focus::Item(_) => {}
+        }
     }
 
     fn editor(&mut self) -> Option<&mut Editor> {
@@ -242,13 +289,13 @@ impl Form {
             (KeyCode::Char('c'), _) if control => return Answered::Dismissed,
             (KeyCode::Tab | KeyCode::Down, _) => self.step(Step::Next),
             (KeyCode::BackTab | KeyCode::Up, _) => self.step(Step::Previous),
-            (KeyCode::PageDown, _) => self.scroll += 5,
-            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(5),
+            (KeyCode::PageDown, _) => self.scroll = self.scroll.down(PAGE),
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.up(PAGE),
             (KeyCode::Enter, Focus::Dismiss) => return Answered::Dismissed,
             (KeyCode::Enter, Focus::Accept) => return Answered::Accepted,
             (KeyCode::Enter, Focus::Item(_)) => self.step(Step::Next),
-            (KeyCode::Left, Focus::Accept) => self.focus = Focus::Dismiss,
-            (KeyCode::Right, Focus::Dismiss) => self.focus = Focus::Accept,
+            (KeyCode::Left, Focus::Accept) => self.focus_on(Focus::Dismiss),
+            (KeyCode::Right, Focus::Dismiss) => self.focus_on(Focus::Accept),
             (KeyCode::Right | KeyCode::Char(' '), Focus::Item(item)) => {
                 self.choose(item, Step::Next);
             }

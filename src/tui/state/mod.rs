@@ -195,6 +195,12 @@ impl State {
         self.size.0 < SMALLEST.0 || self.size.1 < SMALLEST.1
     }
 
+    /// When time alone changes something: a tick is wanted then.
+    pub fn due(&self) -> Option<Instant> {
+        let dues = [self.prompt.due(), self.guard.due()];
+        dues.into_iter().flatten().min()
+    }
+
     /// Since when the ages on the screen count, for those that still grow.
     pub fn ages(&self) -> impl Iterator<Item = Instant> {
         self.operations.active().map(|operation| operation.began)

@@ -79,6 +79,8 @@ pub struct Operation {
     pub asked: Asked,
     /// The chosen step, by its place in the file.
     pub step: usize,
+    /// Whether the chosen step goes with what happens.
+    pub follow: Follow,
     /// When it began, and when it ended.
     pub began: Instant,
     /// When it ended.
@@ -94,6 +96,16 @@ pub enum Closed {
     No,
     /// It did: its records say *ended with the process*.
     Yes,
+}
+
+/// Whether the chosen step goes with what happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Follow {
+    /// It is the one that waits, or else the one that runs.
+    #[default]
+    Events,
+    /// Somebody chose it.
+    Person,
 }
 
 type OutputKey = (usize, Lap, StepStatus);
@@ -113,6 +125,7 @@ impl Operation {
             closed: Closed::No,
             asked: Asked::Nothing,
             step: 0,
+            follow: Follow::Events,
             began: now,
             ended: None,
             output: RefCell::new(None),
@@ -170,6 +183,9 @@ impl Operation {
     pub fn seen(&mut self, view: OperationView) {
         if let Some(root) = view.executions.first() {
             self.live = LiveGraph::from(root);
+            if self.follow == Follow::Events {
+                self.step = of_interest(root).unwrap_or(self.step);
+            }
         }
         if let Some(outcome) = &view.outcome {
             self.outcome.get_or_insert_with(|| outcome.clone());
@@ -189,6 +205,26 @@ impl Operation {
         }
         held.as_ref().map(|(_, document)| read(document))
     }
+}
+
+/// The step that somebody wants to see: one that waits, else one that works.
+fn of_interest(root: &ExecutionView) -> Option<usize> {
+    let first = |wanted: &[StepStatus]| {
+        let mut steps = root.steps.iter();
+        steps.position(|step| wanted.contains(&step.status))
+    };
+    first(&[
+        StepStatus::Waiting,
+        StepStatus::Blocked,
+        StepStatus::Uncertain,
+    ])
+    .or_else(|| {
+        first(&[
+            StepStatus::Running,
+            StepStatus::Verifying,
+            StepStatus::Failed,
+        ])
+    })
 }
 
 /// A value for people, the beginning of it where it is long.

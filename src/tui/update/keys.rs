@@ -6,6 +6,7 @@ use crate::tui::effect::Effect;
 use crate::tui::input::Reaction;
 use crate::tui::keymap::{self, Action};
 use crate::tui::slash;
+use crate::tui::state::guard::Judged;
 use crate::tui::state::log::{Answering, Speaker};
 use crate::tui::state::notice::{Notice, Trouble};
 use crate::tui::state::{Pane, Panel, State};
@@ -17,7 +18,14 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
     }
-    let counts = state.guard.counts(key.code, state.now);
+    // A key that was deferred comes before this one.
+    let mut effects = settle(state);
+    effects.extend(route(state, key));
+    effects
+}
+
+fn route(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+    let judged = state.guard.judge(key, state.now);
     match keymap::always(key) {
         Some(Action::Redraw) => return vec![Effect::Redraw],
         Some(Action::Suspend) => return vec![Effect::Suspend],
@@ -28,9 +36,9 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     if state.modal.is_some() {
-        return match counts {
-            true => modals::key(state, key),
-            false => Vec::new(),
+        return match judged {
+            Judged::Counts => modals::key(state, key),
+            Judged::Swallowed | Judged::Deferred => Vec::new(),
         };
     }
     if state.pane == Pane::Prompt {
@@ -68,10 +76,20 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     react(state, reaction)
 }
 
-/// Time passed that the command line waited for.
+/// Time passed that the command line or a question waited for.
 pub(super) fn tick(state: &mut State) -> Vec<Effect> {
+    let mut effects = settle(state);
     let reaction = state.prompt.tick(state.now);
-    react(state, reaction)
+    effects.extend(react(state, reaction));
+    effects
+}
+
+/// A key that could have been held down wasn't: it is for what lies over the screen.
+fn settle(state: &mut State) -> Vec<Effect> {
+    match state.guard.settle(state.now) {
+        Some(key) if state.modal.is_some() && !state.is_too_small() => modals::key(state, key),
+        Some(_) | None => Vec::new(),
+    }
 }
 
 fn react(state: &mut State, reaction: Reaction) -> Vec<Effect> {

@@ -6,6 +6,7 @@ use crate::tui::graph::select;
 use crate::tui::keymap::{self, Action};
 use crate::tui::slash;
 use crate::tui::state::notice::{Notice, Trouble};
+use crate::tui::state::operations::Follow;
 use crate::tui::state::sources::{Allow, Keeping, Preview};
 use crate::tui::state::{Pane, Panel, Screen, State};
 use crate::tui::view;
@@ -180,6 +181,7 @@ fn walk(state: &mut State, heading: Heading, by: usize) {
         }
     }
     operation.step = step;
+    operation.follow = Follow::Person;
     state.details_scroll = 0;
 }
 

@@ -30,7 +30,11 @@ pub(super) fn draw(
     buffer: &mut Buffer,
 ) -> Option<Position> {
     let theme = state.theme;
-    let columns = area.width.saturating_sub(2).min(WIDEST);
+    let columns = match area.width {
+        // No slivers of what is below at its sides.
+        0..=60 => area.width,
+        wider => (wider - 2).min(WIDEST),
+    };
     let inner = usize::from(columns.saturating_sub(4));
     let form = &dialog.form;
     let (parts, focused) = parts(form, inner, theme);
@@ -60,7 +64,7 @@ pub(super) fn draw(
     let first = match focused {
         // What has the focus is seen whole, as far as there is room.
         Some((start, end)) => end.saturating_sub(height).min(start),
-        None => form.scroll.min(parts.len().saturating_sub(height)),
+        None => form.scroll.first(parts.len(), height),
     };
     let mut cursor = None;
     for (y, part) in (body.y..body.bottom()).zip(parts.iter().skip(first)) {

@@ -25,7 +25,7 @@ const PROMPT: usize = 5;
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     pub(super) header: Rect,
-    /// Between header and notice.
+    /// Between header and command line.
     pub(super) body: Rect,
     /// The panes of the overview.
     pub(super) panes: Vec<(Pane, Rect)>,
@@ -41,8 +41,13 @@ impl Layout {
             Some(notice) => notice_rows(notice, usize::from(area.width)).min(NOTICE),
         };
         let prompt = state.prompt.editor().lines().count().clamp(1, PROMPT);
-        let [header, body, notice, prompt, footer] =
-            stack(area, [1, 0, notice as u16, prompt as u16, 1]);
+        let [header, body, prompt, footer] = stack(area, prompt as u16);
+        // Over the end of the body, so that nothing else moves when somebody is told something.
+        let notice = Rect {
+            y: body.bottom().saturating_sub(notice as u16),
+            height: (notice as u16).min(body.height),
+            ..body
+        };
         Self {
             header,
             body,
@@ -65,9 +70,9 @@ impl Layout {
     }
 }
 
-/// The body while there is no notice and one line to write in.
+/// The body while there is one line to write in.
 pub(super) fn body_of(size: (u16, u16)) -> Rect {
-    let [_, body, _, _, _] = stack(Rect::new(0, 0, size.0, size.1), [1, 0, 0, 1, 1]);
+    let [_, body, _, _] = stack(Rect::new(0, 0, size.0, size.1), 1);
     body
 }
 
@@ -84,20 +89,14 @@ pub(super) fn notice_rows(notice: &Notice, columns: usize) -> usize {
     }
 }
 
-/// Cuts an area into rows; the one of height 0 that comes second gets what is left.
-fn stack(area: Rect, heights: [u16; 5]) -> [Rect; 5] {
-    let fixed: u16 = heights.iter().sum();
-    let mut y = area.y;
-    let mut at = 0;
-    heights.map(|height| {
-        let height = match at {
-            1 => area.height.saturating_sub(fixed),
-            _ => height.min(area.bottom().saturating_sub(y)),
-        };
-        at += 1;
-        let row = Rect { y, height, ..area };
-        y += height;
-        row
+/// Cuts an area into header, body, command line and footer.
+fn stack(area: Rect, prompt: u16) -> [Rect; 4] {
+    let mut top = area.y;
+    [1, area.height.saturating_sub(2 + prompt), prompt, 1].map(|height| {
+        let y = top.min(area.bottom());
+        let height = height.min(area.bottom() - y);
+        top = y + height;
+        Rect { y, height, ..area }
     })
 }
 

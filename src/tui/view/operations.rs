@@ -11,7 +11,7 @@ use crate::tui::theme::Role;
 use crate::tui::view::row::{HasKeys, IsChosen, Row, chosen, first_visible, frame, lines, wrapped};
 
 /// Cells of the column of ages.
-const AGE: usize = 5;
+const AGE: usize = 6;
 
 pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
@@ -25,26 +25,22 @@ pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
         return;
     }
     let row_of_chosen = state.operations.chosen_row();
-    // State and age in one row, the name below.
+    // Two rows each.
     let height = usize::from(inside.height) / 2;
     let first = first_visible(row_of_chosen.unwrap_or(0), height);
     let visible = all.iter().enumerate().skip(first).take(height.max(1));
     let rows: Vec<Row> = visible
         .flat_map(|(at, operation)| {
             let is_chosen = IsChosen::of(at, row_of_chosen, has_keys);
-            let name = Row::new()
-                .ours("    ", theme.style(Role::Dim))
-                .text(&operation.routine.definition.slug, theme.style(Role::Text));
-            [
-                chosen(theme, row(state, operation, inside.width), is_chosen),
-                name,
-            ]
+            let [status, name] = rows_of(state, operation, usize::from(inside.width));
+            [chosen(theme, status, is_chosen), name]
         })
         .collect();
     lines(inside, buffer, &rows);
 }
 
-fn row(state: &State, operation: &Operation, columns: u16) -> Row {
+/// Marker, state and the end of the id; below them the name and the age.
+fn rows_of(state: &State, operation: &Operation, columns: usize) -> [Row; 2] {
     let theme = state.theme;
     let dim = theme.style(Role::Dim);
     let badge = theme.badge(operation.state());
@@ -56,14 +52,21 @@ fn row(state: &State, operation: &Operation, columns: u16) -> Row {
     let until = operation.ended.unwrap_or(state.now);
     let elapsed = until.saturating_duration_since(operation.began).as_secs();
     let age = age(i64::try_from(elapsed).unwrap_or(i64::MAX));
-    // The end of the id and the age stand at the right; "ended with the process" takes their place.
-    let word_cells = usize::from(columns).saturating_sub(4 + 6 + 1 + AGE);
-    Row::new()
+    // The list's own marker takes two cells of the first row.
+    let status = Row::new()
         .ours(badge.marker, badge.style)
         .ours(" ", badge.style)
-        .column(word, word_cells.max(10), badge.style)
-        .column(short(&operation.id), 6, dim)
-        .text(&format!(" {age:>AGE$}"), dim)
+        .column(word, columns.saturating_sub(4 + 7), badge.style)
+        .text(&format!(" {}", short(&operation.id)), dim);
+    let name = Row::new()
+        .ours("    ", dim)
+        .column(
+            &operation.routine.definition.slug,
+            columns.saturating_sub(4 + AGE + 1),
+            theme.style(Role::Text),
+        )
+        .text(&format!(" {age:>AGE$}"), dim);
+    [status, name]
 }
 
 /// Whether a pane has the keys.

@@ -26,7 +26,7 @@ pub(super) fn draw(state: &State, picker: &Picker, area: Rect, buffer: &mut Buff
         .saturating_add(2);
     let place = centred(
         area,
-        WIDEST.min(area.width.saturating_sub(2)),
+        WIDEST.min(area.width),
         rows.min(area.height.saturating_sub(2)),
     );
     clear(place, buffer);

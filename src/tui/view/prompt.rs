@@ -65,6 +65,7 @@ pub(super) fn notice(state: &State, place: Rect, buffer: &mut Buffer) {
             rows
         }
     };
+    clear(place, buffer);
     lines(place, buffer, &rows);
 }
 

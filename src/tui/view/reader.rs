@@ -10,7 +10,10 @@ use crate::tui::view::row::{HasKeys, Row, centred, clear, frame, lines};
 
 pub(super) fn draw(state: &State, reader: &Reader, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
-    let columns = area.width.saturating_sub(2);
+    let columns = match area.width {
+        0..=60 => area.width,
+        wider => wider - 2,
+    };
     let most = usize::from(area.height.saturating_sub(4));
     // A short text takes no more room than it needs.
     let rows = reader
