@@ -212,7 +212,9 @@ pub fn hints(state: &State) -> Vec<Hint> {
             }
         }
         Pane::Operations | Pane::Waits | Pane::Graph | Pane::Details => {
-            hints.push(("↑↓", "move"));
+            if state.pane != Pane::Waits {
+                hints.push(("↑↓", "move"));
+            }
             if paused {
                 hints.push(("c", "confirm"));
             }
@@ -265,10 +267,7 @@ pub const ALL: &[Hint] = &[
     ("s", "sources of the chosen operation"),
     ("a, A", "in the sources: archive, acknowledge"),
     ("+, -", "in the sources: a preview may read more, less"),
-    (
-        "Ctrl-C",
-        "clear what is written (Up brings it back), then ask to quit",
-    ),
+    ("Ctrl-C", "clear the draft (Up brings it back); ask to quit"),
     ("Ctrl-D", "quit, where nothing is written"),
     ("Ctrl-L", "draw everything anew"),
     ("Ctrl-Z", "stop; fg goes on"),

@@ -20,6 +20,8 @@ pub mod restore;
 #[cfg(unix)]
 pub mod signals;
 pub mod slash;
+#[cfg(test)]
+mod stage;
 pub mod state;
 #[cfg(unix)]
 pub mod terminal;

@@ -14,7 +14,7 @@ use crate::tui::text::Inert;
 pub(super) const COMMAND: Command = Command {
     name: "/routine confirm",
     arguments: "[op]",
-    help: "answer what an operation waits for, or have it looked at again",
+    help: "answer what waits, or look again",
     completes: Completes::Words(|state| candidates(state, is_paused)),
     run,
 };

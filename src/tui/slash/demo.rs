@@ -10,7 +10,7 @@ use crate::tui::state::{Loading, State};
 pub(super) const COMMAND: Command = Command {
     name: "/routine demo",
     arguments: "[name]",
-    help: "start a demo; verified-submission where none is named",
+    help: "start a demo; verified-submission by default",
     completes: Completes::Words(|_| {
         let demos = DEMOS.iter();
         demos

@@ -20,17 +20,24 @@ pub(super) const COMMAND: Command = Command {
 
 /// Shows commands and keys.
 pub(in crate::tui) fn open(state: &mut State) -> Vec<Effect> {
+    let narrow = state.size.0 < 76;
+    let entry = |text: &mut String, name: &str, what: &str| {
+        // Writing to a String can't fail.
+        let _ = match narrow {
+            true => writeln!(text, "{name}\n    {what}"),
+            false => writeln!(text, "  {name:<26} {what}"),
+        };
+    };
     let mut text = String::from(
         "Text without a slash goes to the chat agent.\n[op] may be left out: the chosen one is meant, or the only one that fits.\n\nCommands\n",
     );
-    // Writing to a String can't fail.
     for command in COMMANDS {
         let typed = format!("{} {}", command.name, command.arguments);
-        let _ = writeln!(text, "  {:<26} {}", typed.trim_end(), command.help);
+        entry(&mut text, typed.trim_end(), command.help);
     }
     text.push_str("\nKeys\n");
     for (key, what) in keymap::ALL {
-        let _ = writeln!(text, "  {key:<26} {what}");
+        entry(&mut text, key, what);
     }
     state.open(Modal::Read(Reader {
         title: Inert::ours("Help"),

@@ -9,7 +9,7 @@ use crate::tui::text::Inert;
 pub(super) const COMMAND: Command = Command {
     name: "/model",
     arguments: "[provider/model]",
-    help: "say which model is selected and why, or select another one",
+    help: "show the model and why, or select another",
     completes: Completes::Words(|_| {
         let models = [
             ("offline", "built in, asks no provider"),

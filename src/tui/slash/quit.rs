@@ -8,7 +8,7 @@ use crate::tui::state::modal::{Dialog, Modal};
 pub(super) const COMMAND: Command = Command {
     name: "/quit",
     arguments: "",
-    help: "end the program; asks first where something is active or paused",
+    help: "end the program; asks where something runs",
     completes: Completes::Nothing,
     run: |state, _| quit(state),
 };

@@ -16,7 +16,7 @@ pub struct Document {
 /// Rows for one width.
 #[derive(Debug, Clone, Default)]
 struct Wrapped {
-    width: usize,
+    width: Option<usize>,
     rows: Vec<Range<usize>>,
     /// Where the next row begins.
     next: usize,
@@ -58,9 +58,9 @@ impl Document {
 impl Wrapped {
     /// Makes rows until there are `count` or the text ends.
     fn up_to(&mut self, text: &Inert, width: usize, count: usize) {
-        if self.width != width {
+        if self.width != Some(width) {
             *self = Self {
-                width,
+                width: Some(width),
                 ..Self::default()
             };
             self.line_end = end_of_line(text, 0);

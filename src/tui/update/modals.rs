@@ -43,7 +43,7 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Effect> {
                 }
                 _ => {}
             }
-            let columns = usize::from(state.size.0.saturating_sub(4));
+            let columns = usize::from(state.size.0.saturating_sub(2));
             reader.scroll = reader.document.clamp(columns, page, reader.scroll);
             state.modal = Some(Modal::Read(reader));
             Vec::new()

@@ -38,8 +38,8 @@ pub(super) fn draw(
     let inner = usize::from(columns.saturating_sub(4));
     let form = &dialog.form;
     let (parts, focused) = parts(form, inner, theme);
-    let stale = is_stale(state, dialog);
-    let extra = usize::from(form.problem.is_some()) + usize::from(stale);
+    let pause = pause_of(state, dialog);
+    let extra = usize::from(form.problem.is_some()) + usize::from(pause == Pause::Over);
     let wanted = parts.len() + extra + 4;
     let place = centred(
         area,
@@ -84,7 +84,14 @@ pub(super) fn draw(
         }
     }
     let hidden = parts.len().saturating_sub(first + height);
-    foot_rows(form, dialog, stale, hidden, inside, buffer, theme);
+    let rows = foot_rows(form, pause, hidden, theme);
+    let height = rows.len() as u16;
+    let place = Rect {
+        y: inside.bottom().saturating_sub(height),
+        height: height.min(inside.height),
+        ..inside
+    };
+    lines(place, buffer, &rows);
     cursor
 }
 
@@ -97,7 +104,7 @@ fn parts(form: &Form, columns: usize, theme: Theme) -> (Vec<Part>, Option<(usize
             continue;
         }
         let start = parts.len();
-        let has_focus = form.focus == Focus::Item(at);
+        let has_focus = HasKeys::when(form.focus == Focus::Item(at));
         match &item.body {
             Body::Says(role, text) => {
                 let rows = wrapped(text, columns, theme.style(*role));
@@ -109,7 +116,7 @@ fn parts(form: &Form, columns: usize, theme: Theme) -> (Vec<Part>, Option<(usize
                 chosen,
             } => parts.push(Part::Row(choice(label, options, *chosen, has_focus, theme))),
             Body::Text { label, editor } => {
-                let mark = if has_focus { "> " } else { "  " };
+                let mark = mark(has_focus);
                 let label = Row::new()
                     .ours(mark, theme.style(Role::Key))
                     .inert(label, theme.style(Role::Dim));
@@ -118,21 +125,28 @@ fn parts(form: &Form, columns: usize, theme: Theme) -> (Vec<Part>, Option<(usize
                 parts.extend((0..rows).map(|row| Part::Text { item: at, row }));
             }
         }
-        if has_focus {
+        if has_focus == HasKeys::Yes {
             focused = Some((start, parts.len()));
         }
     }
     (parts, focused)
 }
 
+fn mark(has_focus: HasKeys) -> &'static str {
+    match has_focus {
+        HasKeys::Yes => "> ",
+        HasKeys::No => "  ",
+    }
+}
+
 fn choice(
     label: &'static str,
     options: &[&'static str],
     chosen: Option<usize>,
-    has_focus: bool,
+    has_focus: HasKeys,
     theme: Theme,
 ) -> Row {
-    let mark = if has_focus { "> " } else { "  " };
+    let mark = mark(has_focus);
     let mut row = Row::new()
         .ours(mark, theme.style(Role::Key))
         .ours(label, theme.style(Role::Dim))
@@ -175,17 +189,10 @@ fn text(
     cursor.filter(|_| form.focus == Focus::Item(item))
 }
 
-fn foot_rows(
-    form: &Form,
-    dialog: &Dialog,
-    stale: bool,
-    hidden: usize,
-    inside: Rect,
-    buffer: &mut Buffer,
-    theme: Theme,
-) {
+/// What is wrong, how much is hidden, and the buttons.
+fn foot_rows(form: &Form, pause: Pause, hidden: usize, theme: Theme) -> Vec<Row> {
     let mut rows = Vec::new();
-    if stale {
+    if pause == Pause::Over {
         rows.push(Row::new().ours(
             "It has moved on: this can't be confirmed any more.",
             theme.style(Role::Error),
@@ -199,43 +206,30 @@ fn foot_rows(
         0 => Row::new(),
         _ => Row::new().inert(&more, theme.style(Role::Dim)),
     });
-    let accept = match (stale, &dialog.purpose) {
-        (true, Purpose::Confirm(_)) => theme.style(Role::Dim),
-        _ => theme.style(Role::Text),
+    let text = theme.style(Role::Text);
+    let accept = match pause {
+        Pause::Over => theme.style(Role::Dim),
+        Pause::Current | Pause::None => text,
     };
-    let dismiss = button(
-        form.buttons.dismiss,
-        form.focus == Focus::Dismiss,
-        theme,
-        theme.style(Role::Text),
-    );
-    let accept = button(
-        form.buttons.accept,
-        form.focus == Focus::Accept,
-        theme,
-        accept,
-    );
-    rows.push(
-        dismiss
-            .and(Row::new().ours("  ", theme.style(Role::Text)))
-            .and(accept),
-    );
-    let height = rows.len() as u16;
-    let place = Rect {
-        y: inside.bottom().saturating_sub(height),
-        height: height.min(inside.height),
-        ..inside
-    };
-    lines(place, buffer, &rows);
+    let focus = |on| HasKeys::when(form.focus == on);
+    let dismiss = button(form.buttons.dismiss, focus(Focus::Dismiss), theme, text);
+    let accept = button(form.buttons.accept, focus(Focus::Accept), theme, accept);
+    rows.push(dismiss.and(Row::new().ours("  ", text)).and(accept));
+    rows
 }
 
-fn button(label: &'static str, has_focus: bool, theme: Theme, style: ratatui::style::Style) -> Row {
-    let mark = if has_focus { "> " } else { "  " };
+fn button(
+    label: &'static str,
+    has_focus: HasKeys,
+    theme: Theme,
+    style: ratatui::style::Style,
+) -> Row {
+    let mark = mark(has_focus);
     let style = match has_focus {
-        true => style
+        HasKeys::Yes => style
             .patch(theme.style(Role::Selected))
             .add_modifier(Modifier::BOLD),
-        false => style,
+        HasKeys::No => style,
     };
     Row::new()
         .ours(mark, theme.style(Role::Key))
@@ -244,12 +238,25 @@ fn button(label: &'static str, has_focus: bool, theme: Theme, style: ratatui::st
         .ours(" ]", style)
 }
 
-/// Whether the pause that is being answered is over.
-fn is_stale(state: &State, dialog: &Dialog) -> bool {
+/// Whether the pause that is being answered is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// No pause is being answered.
+    None,
+    /// It is.
+    Current,
+    /// It is over: nothing can be confirmed any more.
+    Over,
+}
+
+fn pause_of(state: &State, dialog: &Dialog) -> Pause {
     let Purpose::Confirm(confirm) = &dialog.purpose else {
-        return false;
+        return Pause::None;
     };
     let operation = state.operations.get(&confirm.operation);
     let pause = operation.and_then(|operation| operation.open_pause());
-    pause.is_none_or(|pause| pause.generation != confirm.generation)
+    match pause.is_some_and(|pause| pause.generation == confirm.generation) {
+        true => Pause::Current,
+        false => Pause::Over,
+    }
 }

@@ -10,16 +10,15 @@ use crate::tui::view::row::Row;
 pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let dim = theme.style(Role::Dim);
-    let badge = badge(state);
+    let badge = badge(state, place.width);
     let room = usize::from(place.width).saturating_sub(badge.width() + 1);
     let name = match place.width {
-        0..60 => "",
-        _ => "amos-tui  ",
+        0..60 => Row::new(),
+        _ => Row::new()
+            .ours("amos-tui  ", theme.style(Role::Title))
+            .ours("model ", dim),
     };
-    let model = Row::new()
-        .ours(name, theme.style(Role::Title))
-        .ours("model ", dim)
-        .inert(&state.model, theme.style(Role::Text));
+    let model = name.inert(&state.model, theme.style(Role::Text));
     model.draw(
         Rect {
             width: room as u16,
@@ -39,20 +38,22 @@ pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
 }
 
 /// What needs somebody, or how much is going on.
-fn badge(state: &State) -> Row {
+fn badge(state: &State, columns: u16) -> Row {
     let theme = state.theme;
     let attention = theme.style(Role::Attention);
     let paused = state.operations.paused().count();
     let active = state.operations.active().count();
     if !state.postponed.is_empty() {
-        return Row::new().text(
-            &format!("! {} to answer: F2", state.postponed.len()),
-            attention,
-        );
+        let text = match columns {
+            0..60 => format!("!{} F2", state.postponed.len()),
+            _ => format!("! {} to answer: F2", state.postponed.len()),
+        };
+        return Row::new().text(&text, attention);
     }
     match (paused, active) {
         (0, 0) => Row::new(),
         (0, active) => Row::new().text(&format!("{active} active"), theme.style(Role::Dim)),
+        (paused, _) if columns < 60 => Row::new().text(&format!("!{paused} F2"), attention),
         (paused, _) => Row::new().text(&format!("! {paused} paused: F2"), attention),
     }
 }

@@ -17,7 +17,7 @@ mod reader;
 mod row;
 mod sources;
 #[cfg(test)]
-mod tests;
+pub(in crate::tui) mod tests;
 mod waits;
 
 use ratatui::buffer::Buffer;

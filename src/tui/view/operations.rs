@@ -6,12 +6,9 @@ use ratatui::layout::Rect;
 use crate::tui::frame_clock::age;
 use crate::tui::state::operations::{Asked, Operation, short};
 use crate::tui::state::{Pane, State};
-use crate::tui::text::Inert;
+use crate::tui::text::{Inert, width};
 use crate::tui::theme::Role;
 use crate::tui::view::row::{HasKeys, IsChosen, Row, chosen, first_visible, frame, lines, wrapped};
-
-/// Cells of the column of ages.
-const AGE: usize = 6;
 
 pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
@@ -39,7 +36,7 @@ pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
     lines(inside, buffer, &rows);
 }
 
-/// Marker, state and the end of the id; below them the name and the age.
+/// Marker, state, the end of the id and the age; below them the name.
 fn rows_of(state: &State, operation: &Operation, columns: usize) -> [Row; 2] {
     let theme = state.theme;
     let dim = theme.style(Role::Dim);
@@ -52,27 +49,26 @@ fn rows_of(state: &State, operation: &Operation, columns: usize) -> [Row; 2] {
     let until = operation.ended.unwrap_or(state.now);
     let elapsed = until.saturating_duration_since(operation.began).as_secs();
     let age = age(i64::try_from(elapsed).unwrap_or(i64::MAX));
-    // The list's own marker takes two cells of the first row.
+    let id = short(&operation.id);
+    let (id_and_age, id) = (format!("{id} {age}"), id.to_owned());
+    // The list's own marker takes two cells of the first row, the state's two more.
+    let room = columns.saturating_sub(4 + word.len() + 1);
+    let right = match width(&id_and_age) <= room {
+        true => id_and_age,
+        false => id,
+    };
     let status = Row::new()
         .ours(badge.marker, badge.style)
         .ours(" ", badge.style)
-        .column(word, columns.saturating_sub(4 + 7), badge.style)
-        .text(&format!(" {}", short(&operation.id)), dim);
+        .ours(word, badge.style)
+        .text(&format!(" {right:>room$}"), dim);
     let name = Row::new()
         .ours("    ", dim)
-        .column(
-            &operation.routine.definition.slug,
-            columns.saturating_sub(4 + AGE + 1),
-            theme.style(Role::Text),
-        )
-        .text(&format!(" {age:>AGE$}"), dim);
+        .text(&operation.routine.definition.slug, theme.style(Role::Text));
     [status, name]
 }
 
 /// Whether a pane has the keys.
 pub(super) fn has_keys(state: &State, pane: Pane) -> HasKeys {
-    match state.pane == pane && state.modal.is_none() {
-        true => HasKeys::Yes,
-        false => HasKeys::No,
-    }
+    HasKeys::when(state.pane == pane && state.modal.is_none())
 }

@@ -38,10 +38,9 @@ fn log(state: &State, place: Rect, buffer: &mut Buffer) {
     let entries = state.log.entries();
     let end = entries.len().saturating_sub(state.log.back);
     let start = end.saturating_sub(height);
-    let several = state.operations.all().len() > 1;
     let rows: Vec<Row> = entries
         .range(start..end)
-        .map(|entry| row(state, entry, inside.width, several))
+        .map(|entry| row(state, entry, inside.width))
         .collect();
     if rows.is_empty() {
         let row = Row::new().ours("Nothing happened yet.", theme.style(Role::Dim));
@@ -51,8 +50,9 @@ fn log(state: &State, place: Rect, buffer: &mut Buffer) {
     lines(inside, buffer, &rows);
 }
 
-fn row(state: &State, entry: &Entry, columns: u16, several: bool) -> Row {
+fn row(state: &State, entry: &Entry, columns: u16) -> Row {
     let theme = state.theme;
+    let several = state.operations.all().len() > 1;
     let dim = theme.style(Role::Dim);
     let role = match entry.word.as_str() {
         "paused" => Role::Attention,

@@ -84,7 +84,7 @@ pub(super) fn popup(state: &State, prompt: Rect, above: Rect, buffer: &mut Buffe
     let place = Rect {
         x: prompt.x,
         y: prompt.y.saturating_sub(height as u16),
-        width: prompt.width.min(72),
+        width: prompt.width,
         height: height as u16,
     };
     clear(place, buffer);

@@ -10,10 +10,7 @@ use crate::tui::view::row::{HasKeys, Row, centred, clear, frame, lines};
 
 pub(super) fn draw(state: &State, reader: &Reader, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
-    let columns = match area.width {
-        0..=60 => area.width,
-        wider => wider - 2,
-    };
+    let columns = area.width;
     let most = usize::from(area.height.saturating_sub(4));
     // A short text takes no more room than it needs.
     let rows = reader

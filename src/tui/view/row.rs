@@ -169,6 +169,15 @@ pub(super) enum HasKeys {
     Yes,
 }
 
+impl HasKeys {
+    pub(super) fn when(it_has: bool) -> Self {
+        match it_has {
+            true => Self::Yes,
+            false => Self::No,
+        }
+    }
+}
+
 /// A frame with a title around a place; gives what is inside.
 pub(super) fn frame(
     theme: Theme,

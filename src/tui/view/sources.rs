@@ -62,10 +62,12 @@ fn draw_tree(state: &State, place: Rect, buffer: &mut Buffer) {
             .ours(keeping.label(), theme.style(Role::Dim))
             .ours("  ", theme.style(Role::Dim))
     });
-    let height = usize::from(inside.height).saturating_sub(1);
+    // Where there is little room, it is the tree's.
+    let foot = u16::from(inside.height >= 5);
+    let height = usize::from(inside.height - foot);
     let foot = Rect {
         y: inside.bottom().saturating_sub(1),
-        height: 1.min(inside.height),
+        height: foot,
         ..inside
     };
     let row_of_chosen = state.sources.row();
@@ -97,17 +99,16 @@ fn row(state: &State, node: &Node) -> Row {
     match node {
         Node::Operation { id, sources, open } => {
             let name = state.operations.get(id).map(|operation| &operation.label);
-            let row = match name {
-                Some(label) => Row::new().inert(label, theme.style(Role::Title)),
-                None => Row::new().text(short(id), theme.style(Role::Title)),
+            let head = match open {
+                0 => Row::new().text(&format!("+ all {sources} "), theme.style(Role::Success)),
+                open => {
+                    let text = format!("* {open} of {sources} ");
+                    Row::new().text(&text, theme.style(Role::Attention))
+                }
             };
-            let row = row.text(&format!(" {sources} sources"), dim);
-            match open {
-                0 => row.ours(", all acknowledged", dim),
-                open => row.text(
-                    &format!(", {open} unacknowledged"),
-                    theme.style(Role::Attention),
-                ),
+            match name {
+                Some(label) => head.inert(label, theme.style(Role::Title)),
+                None => head.text(short(id), theme.style(Role::Title)),
             }
         }
         Node::Execution(id) => {
@@ -126,13 +127,11 @@ fn row(state: &State, node: &Node) -> Row {
             };
             let header = &source.header;
             let (mark, role) = look(state.sources.keeping(source));
-            let mut row = Row::new()
-                .ours("    ", dim)
-                .ours(mark, theme.style(role))
-                .ours(header.kind.label(), text);
-            if is_late(source) {
-                row = row.ours(" LATE", theme.style(Role::Error));
-            }
+            let mut row = Row::new().ours("    ", dim).ours(mark, theme.style(role));
+            row = match is_late(source) {
+                true => row.ours("LATE", theme.style(Role::Error)),
+                false => row.ours(header.kind.label(), text),
+            };
             row = row.text(&format!(" {}", bytes(header.bytes)), dim);
             // Some labels only repeat the kind.
             match header.label.replace(' ', "_") == header.kind.label() {

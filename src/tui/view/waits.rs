@@ -23,8 +23,12 @@ pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
     let columns = usize::from(inside.width);
     let height = usize::from(inside.height);
     let mut rows: Vec<Row> = Vec::new();
-    for wait in waits {
-        if rows.len() >= height {
+    for (at, wait) in waits.iter().enumerate() {
+        // A head and a reason, and a row that says how many are left out.
+        if at > 0 && rows.len() + 3 > height {
+            let left = waits.len() - at;
+            rows.truncate(height.saturating_sub(1));
+            rows.push(Row::new().text(&format!("and {left} more: i inspects"), dim));
             break;
         }
         let badge = theme.badge(wait.state);
