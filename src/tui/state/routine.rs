@@ -55,9 +55,10 @@ impl Picture {
             return None;
         }
         let layout = self.arranged.best_for(place.width, place.height).ok()?;
-        // A picture that has to be scrolled both ways is harder to read than a list.
-        let fits =
-            layout.width <= usize::from(place.width) || layout.height <= usize::from(place.height);
+        // A picture that has to be scrolled both ways, or far to the side, is harder to read than a list.
+        let columns = usize::from(place.width);
+        let fits = layout.width <= columns
+            || (layout.height <= usize::from(place.height) && layout.width <= 2 * columns);
         fits.then_some(layout)
     }
 }
