@@ -270,7 +270,7 @@ async fn operate(
         rest = loop {
             let order = tokio::select! {
                 biased;
-                ended = end(session, &mut live) => break ended,
+                ended = end(session, &operation) => break ended,
                 order = orders.recv() => order,
             };
             let Some(order) = order else {
@@ -294,10 +294,10 @@ async fn operate(
 }
 
 /// The end of an operation that nobody confirmed: its deadline passed, or it was cancelled.
-async fn end(session: &Session, live: &mut Live) -> Rest {
-    match session.end(live).await {
+async fn end(session: &Session, operation: &OperationId) -> Rest {
+    match session.ended(operation).await {
         Some(rest) => rest,
-        // Somebody else hears of it; the view shows it all the same.
+        // It isn't held any more, so nothing comes of it; the view showed how it ended.
         None => std::future::pending().await,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amos_tui::engine::operation::outcome::Verdict;
-use amos_tui::engine::operation::wait::{Answer, OperatorVerdict};
+use amos_tui::engine::operation::wait::{Answer, OperatorVerdict, Permit};
 use amos_tui::engine::runner::{
     Authorization, Authorize, Continuation, ModelTask, Refusal, ResumeRefused, ResumeRequest,
 };
@@ -13,8 +13,9 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::models::Agreeing;
+use crate::world::tools::Bench;
 use crate::world::verifiers::{Scripted, waiting};
-use crate::world::{ONE_STEP, OPERATOR_GATE, World, handle, paused, settled};
+use crate::world::{ONE_STEP, ONE_TOOL, OPERATOR_GATE, World, handle, paused, settled};
 
 /// A world whose verifier says "not yet" once.
 fn waits_once() -> World {
@@ -264,6 +265,38 @@ async fn a_caller_that_went_away_finds_its_handle_again_once_the_host_has_answer
     );
     let resumed = runner.resume(continuation, world.consent(&task)).await;
     assert_eq!(settled(resumed.expect("unspent")).0, "succeeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_an_admitted_resume_cancels_the_operation() {
+    // P18
+    let mut world = World::new();
+    let never = Arc::new(Notify::new());
+    world.tools = Arc::new(Bench::late(&never).asked_about());
+    let runner = world.runner();
+    let task = ModelTask::new();
+    let result = runner.run(world.request(ONE_TOOL, &task)).await;
+    let pause = paused(result.expect("admitted"));
+    let operation = pause.continuation.operation().clone();
+    let mut request = world.consent(&task);
+    request.answers = vec![(pause.waits[0].key.clone(), Answer::Permit(Permit::Allow))];
+    let resuming = tokio::spawn({
+        let runner = runner.clone();
+        async move { runner.resume(pause.continuation, request).await }
+    });
+    let mut watch = runner.watch(&operation).expect("held");
+    while world.events.count("operation.resumed") == 0 {
+        watch.changed().await.expect("held");
+    }
+    resuming.abort();
+    let _ = resuming.await;
+    assert!(runner.reclaim(&operation).is_none(), "it was spent");
+    while world.events.count("operation.settled") == 0 {
+        watch.changed().await.expect("held for the late tool");
+    }
+    let settled = world.events.all().pop().expect("the last event");
+    assert_eq!(settled["status"], "cancelled");
+    assert_eq!(settled["effects"], "after_partial_effects");
 }
 
 #[tokio::test]

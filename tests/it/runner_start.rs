@@ -334,7 +334,7 @@ async fn closing_ends_paused_and_running_operations_without_an_outcome() {
 async fn a_question_about_a_call_waits_blocked_and_nothing_is_called() {
     // M6, V5a
     let mut world = World::new();
-    let bench = Bench::asking();
+    let bench = Bench::default().asked_about();
     let calls = bench.calls();
     world.tools = Arc::new(bench);
     let result = world
@@ -376,4 +376,41 @@ async fn dropping_the_last_runner_closes_it() {
     drop(runner);
     told.notify_one();
     assert!(matches!(running.rest().await, RunResult::Ended));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_side_by_side_each_end_once_and_give_their_agent_back() {
+    // Q6, V16: ends by settling, cancelling and closing, in any order
+    let mut world = World::new();
+    world.ownership = Ownership::Borrowed;
+    world.verifier = Arc::new(Scripted::new([waiting("not yet")]));
+    let runner = world.runner();
+    let task = ModelTask::new();
+    for round in 0..20 {
+        let running = runner
+            .start(world.request(ONE_STEP, &task))
+            .unwrap_or_else(|refused| panic!("round {round}: {refused}"));
+        let operation = running.operation().clone();
+        let beside = runner.start(world.request(OPERATOR_GATE, &task));
+        let beside = beside.expect("it borrows nobody");
+        if round % 2 == 0 {
+            let (one, other) = tokio::join!(runner.cancel(&operation), running.rest());
+            one.expect("held");
+            drop(other);
+        } else {
+            let _handle = handle(running.rest().await);
+            runner.cancel(&operation).await.expect("held");
+        }
+        drop(beside);
+    }
+    let _ = runner.close().await;
+    assert_eq!(world.leases.holder("default"), None);
+    let mut ended = std::collections::BTreeMap::<String, usize>::new();
+    for event in world.events.all() {
+        if event["type"] == "operation.settled" {
+            *ended.entry(event["operation"].to_string()).or_default() += 1;
+        }
+    }
+    assert!(ended.values().all(|&times| times == 1), "{ended:?}");
+    assert!(ended.len() >= 20, "{ended:?}");
 }

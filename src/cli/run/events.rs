@@ -1,7 +1,9 @@
 //! Events out: one JSON object a line (C3), or lines for people.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::mpsc;
 
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Format;
@@ -11,22 +13,50 @@ use crate::host::session::wording;
 use crate::tui::text::Inert;
 
 /// Writes events to stdout. When that fails, nobody reads any more: the run is cancelled.
+///
+/// A thread of its own does the writing: a reader that is slow, or stopped reading, must hold up
+/// neither the operation nor a signal.
 pub(super) struct Printer {
     format: Format,
     closed: CancellationToken,
+    entries: mpsc::Sender<Entry>,
+}
+
+/// What the writing thread is given.
+enum Entry {
+    Line(String),
+    /// To be told when everything before is written.
+    Mark(oneshot::Sender<()>),
 }
 
 impl Printer {
-    pub(super) fn of(format: Format) -> Self {
-        Self {
+    /// Starts the thread.
+    pub(super) fn start(format: Format) -> io::Result<Self> {
+        let closed = CancellationToken::new();
+        // Unbounded, as what comes before it: an operation must not wait for a reader.
+        let (entries, received) = mpsc::channel();
+        let fails = closed.clone();
+        std::thread::Builder::new()
+            .name("events".into())
+            .spawn(move || write(&received, &fails))?;
+        Ok(Self {
             format,
-            closed: CancellationToken::new(),
-        }
+            closed,
+            entries,
+        })
     }
 
     /// Is cancelled when stdout can't be written to.
     pub(super) fn closed(&self) -> &CancellationToken {
         &self.closed
+    }
+
+    /// Waits until every event so far is written, or can't be.
+    pub(super) async fn printed(&self) {
+        let (to, marked) = oneshot::channel();
+        // The thread lives as long as this.
+        let _ = self.entries.send(Entry::Mark(to));
+        let _ = marked.await;
     }
 }
 
@@ -38,14 +68,34 @@ impl Progress for Printer {
         };
         if let Some(mut line) = line {
             line.push('\n');
-            let mut out = std::io::stdout().lock();
-            if out
-                .write_all(line.as_bytes())
+            let _ = self.entries.send(Entry::Line(line));
+        }
+    }
+}
+
+/// Writes what comes, as much at once as is there.
+fn write(received: &mpsc::Receiver<Entry>, closed: &CancellationToken) {
+    while let Ok(first) = received.recv() {
+        let mut text = String::new();
+        let mut marks = Vec::new();
+        for entry in std::iter::once(first).chain(received.try_iter()) {
+            match entry {
+                Entry::Line(line) => text.push_str(&line),
+                Entry::Mark(to) => marks.push(to),
+            }
+        }
+        let mut out = io::stdout().lock();
+        if !closed.is_cancelled()
+            && out
+                .write_all(text.as_bytes())
                 .and_then(|()| out.flush())
                 .is_err()
-            {
-                self.closed.cancel();
-            }
+        {
+            closed.cancel();
+        }
+        for to in marks {
+            // Whoever asked may be gone.
+            let _ = to.send(());
         }
     }
 }

@@ -9,10 +9,12 @@ use crate::engine::capability::SideEffects;
 use crate::engine::evidence::Place;
 use crate::engine::id::{Lap, RequestId};
 use crate::engine::operation::event::Command;
+use crate::engine::operation::flight::{Owner, Sent};
+use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::outcome::{Failure, Uncertainty};
 use crate::engine::operation::published::{At, CalledOutcome, PublicEvent};
 use crate::engine::operation::state::{Author, Call, CallAt, StepRef, StepState, ToolRun, TurnAt};
-use crate::engine::operation::{Operation, Owner, Phase};
+use crate::engine::operation::{Operation, Phase};
 use crate::engine::ports::{Permission, ToolOutcome};
 
 /// What a step of a call's way came to.
@@ -41,14 +43,16 @@ impl Operation {
     ) -> Progress {
         match &call.at {
             CallAt::Ask => {
+                // Memory's tools too: they are tool calls like any other (V5a).
+                if MEMORY_TOOLS.contains(&call.tool.as_str()) && self.is_halted() {
+                    return Progress::Waits;
+                }
                 if let Some(outcome) = self.memory.answer(&call.tool, &call.args) {
                     self.usage.tool_calls += 1;
                     return Progress::Over(CallEnd::Replied(outcome));
                 }
-                if self.is_halted() {
-                    return Progress::Waits;
-                }
-                let request = self.request(owner);
+                // Asking is no call: also while new calls are stopped, so that a pause shows every question.
+                let request = self.request(owner, Sent::Question);
                 call.at = CallAt::Asking(request);
                 self.out.push(Command::AskPermission {
                     request,
@@ -66,7 +70,11 @@ impl Operation {
                     self.effects.dispatched(tool, place);
                 }
                 self.usage.tool_calls += 1;
-                let request = self.request(owner);
+                let sent = Sent::Tool {
+                    place: place.clone(),
+                    tool: call.tool.clone(),
+                };
+                let request = self.request(owner, sent);
                 call.at = CallAt::InFlight(request);
                 self.out.push(Command::CallTool {
                     request,
@@ -88,15 +96,18 @@ impl Operation {
     }
 
     pub(super) fn permission_decided(&mut self, request: RequestId, permission: Permission) {
-        match self.in_flight.remove(&request) {
-            Some(Owner::Step(at)) => self.with_step_call(at, request, |_, call| {
-                call.at = match permission {
-                    Permission::Allow => CallAt::Ready,
-                    Permission::Ask { reason } => CallAt::Permission { reason },
-                    Permission::Deny { reason } => return Some(CallEnd::Denied(reason)),
-                };
-                None
-            }),
+        match self.in_flight.remove(&request).map(|flight| flight.owner) {
+            Some(Owner::Step(at)) if self.takes(at, request) => {
+                self.with_step_call(at, |_, call| {
+                    call.at = match permission {
+                        Permission::Allow => CallAt::Ready,
+                        Permission::Ask { reason } => CallAt::Permission { reason },
+                        Permission::Deny { reason } => return Some(CallEnd::Denied(reason)),
+                    };
+                    None
+                });
+            }
+            Some(Owner::Step(at)) => self.given_up(at, request),
             Some(Owner::Series) => self.series_permission(permission),
             Some(Owner::Final | Owner::Receipts) | None => {}
         }
@@ -104,38 +115,55 @@ impl Operation {
     }
 
     pub(super) fn tool_replied(&mut self, request: RequestId, outcome: ToolOutcome) {
-        match self.in_flight.remove(&request) {
-            Some(Owner::Step(at)) => {
-                if matches!(
-                    self.state_of(at),
-                    StepState::Stopping(_) | StepState::Stopped
-                ) {
-                    self.record_late("tool result", late_outcome(&outcome));
-                }
-                self.with_step_call(at, request, |operation, call| {
-                    operation.note_settled(&call.tool, &outcome);
-                    match outcome {
-                        ToolOutcome::Pending { delivery } => {
-                            operation
-                                .deliveries
-                                .insert(delivery.clone(), Owner::Step(at));
-                            call.at = CallAt::Delivery {
-                                delivery,
-                                delivered: None,
-                            };
-                            operation.publish_called(at, &call.tool, CalledOutcome::Pending);
-                            None
-                        }
-                        outcome => Some(CallEnd::Replied(outcome)),
+        let Some(flight) = self.in_flight.remove(&request) else {
+            return self.record_late(None, "tool result", late_outcome(&outcome));
+        };
+        // Whoever still waits: what settled has settled (L5).
+        if let Sent::Tool { tool, .. } = &flight.sent {
+            self.note_settled(tool, &outcome);
+        }
+        match flight.owner {
+            Owner::Step(at) if self.takes(at, request) => {
+                self.with_step_call(at, |operation, call| match outcome {
+                    ToolOutcome::Pending { delivery } => {
+                        operation
+                            .deliveries
+                            .insert(delivery.clone(), Owner::Step(at));
+                        call.at = CallAt::Delivery {
+                            delivery,
+                            delivered: None,
+                        };
+                        operation.publish_called(at, &call.tool, CalledOutcome::Pending);
+                        None
                     }
+                    outcome => Some(CallEnd::Replied(outcome)),
                 });
             }
-            Some(Owner::Series) => self.series_replied(outcome),
-            Some(Owner::Final | Owner::Receipts) | None => {
-                self.record_late("tool result", late_outcome(&outcome));
+            Owner::Step(at) => {
+                self.called_in_vain(flight.sent, outcome);
+                self.given_up(at, request);
+            }
+            Owner::Series if self.series_runs() => self.series_replied(outcome),
+            Owner::Series | Owner::Final | Owner::Receipts => {
+                self.called_in_vain(flight.sent, outcome);
             }
         }
         self.settle_if_quiet();
+    }
+
+    /// A call came to something after its step gave it up: told, counted and kept, nothing more.
+    fn called_in_vain(&mut self, sent: Sent, outcome: ToolOutcome) {
+        let Sent::Tool { place, tool } = sent else {
+            return;
+        };
+        let content = late_outcome(&outcome);
+        let (outcome, _, _) = CallEnd::Replied(outcome).read();
+        self.publish(PublicEvent::ToolCalled {
+            at: crate::engine::operation::at(&place),
+            tool,
+            outcome,
+        });
+        self.record_late(Some(place), "tool result", content);
     }
 
     /// A delivery comes once; a second, late or unknown one is a late source (V11).
@@ -144,23 +172,25 @@ impl Operation {
             Some(Owner::Step(at)) => at,
             Some(Owner::Series) => return self.series_delivered(outcome),
             Some(Owner::Final | Owner::Receipts) | None => {
-                return self.record_late("delivery", late_outcome(&outcome));
+                return self.record_late(None, "delivery", late_outcome(&outcome));
             }
         };
         let state = self.take_state(at);
         let state = match state {
             StepState::Turn(mut turn) => {
                 if let TurnAt::Call(_, call) = &mut turn.at {
+                    self.note_settled(&call.tool, &outcome);
                     deliver(call, outcome);
                 }
                 StepState::Turn(turn)
             }
             StepState::ToolRun(mut run) => {
+                self.note_settled(&run.call.tool, &outcome);
                 deliver(&mut run.call, outcome);
                 StepState::ToolRun(run)
             }
             other => {
-                self.record_late("delivery", late_outcome(&outcome));
+                self.record_late(None, "delivery", late_outcome(&outcome));
                 other
             }
         };
@@ -168,7 +198,7 @@ impl Operation {
         self.wake(at);
     }
 
-    fn note_settled(&mut self, tool: &str, outcome: &ToolOutcome) {
+    pub(super) fn note_settled(&mut self, tool: &str, outcome: &ToolOutcome) {
         let settled = match outcome {
             ToolOutcome::Done(_) | ToolOutcome::OutputLimit(_) => true,
             ToolOutcome::Failed { .. }
@@ -185,7 +215,6 @@ impl Operation {
     fn with_step_call(
         &mut self,
         at: StepRef,
-        request: RequestId,
         act: impl FnOnce(&mut Self, &mut Call) -> Option<CallEnd>,
     ) {
         match self.take_state(at) {
@@ -210,10 +239,6 @@ impl Operation {
                     self.wake(at);
                 }
             },
-            StepState::Stopping(stopping) if stopping == request => {
-                self.set_state(at, StepState::Stopping(stopping));
-                self.stopped(at);
-            }
             other => self.set_state(at, other),
         }
     }

@@ -11,7 +11,7 @@ use crate::engine::limits;
 use crate::engine::operation::event::{Command, Timer};
 use crate::engine::operation::outcome::{Failure, Fulfillment, Outcome, Status, Uncertainty};
 use crate::engine::operation::published::PublicEvent;
-use crate::engine::operation::state::{Series, StepRef, StepState};
+use crate::engine::operation::state::{Series, StepRef, StepState, TimeLimit, Uncertain};
 use crate::engine::operation::{Operation, Phase};
 use crate::engine::routine::definition::{PostStepsTrigger, StepKind};
 
@@ -223,6 +223,11 @@ impl Operation {
                     }),
                 }
             }
+            // The ending stands; only its post steps don't come any more.
+            Phase::Settling(decided) => {
+                self.phase = Phase::Settling(decided);
+                self.run_post_steps_later = false;
+            }
             other => {
                 self.phase = other;
                 self.end(ending);
@@ -230,8 +235,9 @@ impl Operation {
         }
     }
 
+    /// What can't be accounted for isn't done, post steps included.
     pub(super) fn storage_failed(&mut self, text: String) {
-        self.end(Ending::Failed {
+        self.interrupt(Ending::Failed {
             failure: Failure::StorageFailed { text },
             step: None,
         });
@@ -250,7 +256,7 @@ impl Operation {
             Timer::Grace => {
                 if matches!(self.phase, Phase::Settling(_)) {
                     // What comes from now on is late and changes nothing.
-                    self.in_flight.clear();
+                    self.abandon_flights();
                     self.stop_waiting();
                 }
             }
@@ -282,6 +288,11 @@ impl Operation {
 
     /// A model step passed its time limit: nobody can say what came of it (G3).
     fn step_timed_out(&mut self, at: StepRef) {
+        // A timer that fired while it was being cleared says nothing.
+        match self.executions[at.execution].steps[at.step.at()].limit {
+            TimeLimit::Running { .. } => {}
+            TimeLimit::Unlimited | TimeLimit::Standing { .. } => return,
+        }
         let request = self.state_of(at).in_flight();
         match self.take_state(at) {
             StepState::Turn(turn) => {
@@ -289,8 +300,15 @@ impl Operation {
                 if let Some(request) = request {
                     self.out.push(Command::StopRequest { request });
                 }
-                let text = "the step passed its time limit";
-                self.make_uncertain(at, Uncertainty::Timeout, text, turn.record);
+                self.leave_uncertain(
+                    at,
+                    Uncertain {
+                        why: Uncertainty::Timeout,
+                        text: "the step passed its time limit".into(),
+                        record: turn.record,
+                        stopping: request,
+                    },
+                );
             }
             other => self.set_state(at, other),
         }

@@ -11,6 +11,7 @@ use crate::engine::id::{ExecutionId, Lap};
 use crate::engine::limits;
 use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::{Command, Timer};
+use crate::engine::operation::flight::Owner;
 use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::prompt::HandoffBlock;
@@ -19,7 +20,7 @@ use crate::engine::operation::state::{
     Author, Basis, Claim, Execution, RetryHandoff, Series, Settled, Step, StepRef, StepState,
     TimeLimit, WorkRecord,
 };
-use crate::engine::operation::{Operation, Owner, Phase};
+use crate::engine::operation::{Operation, Phase};
 use crate::engine::routine::definition::{PostStepsTrigger, StepKind};
 use crate::engine::routine::graph::{EdgeClass, EdgeIndex, RoutineGraph, StepIndex};
 
@@ -104,11 +105,14 @@ impl Execution {
 }
 
 impl Operation {
-    /// Begins the graph: all entries, in file order.
+    /// Begins the graph: all entries in file order.
     pub(super) fn begin_graph(&mut self) {
         self.phase = Phase::Graph;
-        let entries = self.executions[0].graph.entries().to_vec();
-        for step in entries {
+        let graph = self.executions[0].graph.clone();
+        let begins =
+            |step: &StepIndex| graph.entries().contains(step) || graph.forward_in(*step).is_empty();
+        // What only a retry edge leads to is passed by for now: it must hold nobody (G8).
+        for step in graph.steps().filter(begins) {
             self.wake(StepRef { execution: 0, step });
         }
     }
@@ -259,7 +263,12 @@ impl Operation {
             let handoff = handoffs.remove(&edge).unwrap_or(Value::Null);
             self.executions[at.execution].steps[target.at()]
                 .retries
-                .push(RetryHandoff { edge, lap, handoff });
+                .push(RetryHandoff {
+                    edge,
+                    lap,
+                    handoff,
+                    body: settled.body.clone(),
+                });
             self.wake(StepRef {
                 execution: at.execution,
                 step: target,
@@ -274,11 +283,17 @@ impl Operation {
             .clear();
         self.clear_limit(at);
         let request = self.state_of(at).in_flight();
-        self.agents.forget(at);
+        for next in self.agents.forget(at) {
+            self.wake(next);
+        }
         self.deliveries.retain(|_, owner| *owner != Owner::Step(at));
         match request {
             Some(request) => {
-                if !matches!(self.state_of(at), StepState::Stopping(_)) {
+                let asked = matches!(
+                    self.state_of(at),
+                    StepState::Stopping(_) | StepState::Uncertain(_)
+                );
+                if !asked {
                     self.out.push(Command::StopRequest { request });
                 }
                 self.set_state(at, StepState::Stopping(request));
@@ -339,12 +354,8 @@ impl Operation {
         {
             Ok(text) => text,
             Err(missing) => {
-                return self.fail(
-                    Failure::TemplateFailed {
-                        text: missing.to_string(),
-                    },
-                    Some(at),
-                );
+                let text = missing.to_string();
+                return self.fail_step(at, Failure::TemplateFailed { text });
             }
         };
         let data = match &text {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::id::RequestId;
 use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::{Command, VerifierFailure};
+use crate::engine::operation::flight::{Owner, Sent};
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::published::{At, PublicEvent, SettledVerdict};
 use crate::engine::operation::state::{
@@ -14,7 +15,7 @@ use crate::engine::operation::state::{
     WorkRecord,
 };
 use crate::engine::operation::work::settled_data;
-use crate::engine::operation::{Operation, Owner, Phase};
+use crate::engine::operation::{Operation, Phase};
 use crate::engine::routine::definition::{Check, CheckDefinition, GateOwner, GateStep, StepKind};
 use crate::engine::verify::{CheckResult, Decision, Finding, Held, Observation, ObservationPhase};
 
@@ -93,7 +94,7 @@ impl Operation {
         let graph = self.executions[at.execution].graph.clone();
         match self.expand_checks(at.execution, &graph.step(at.step).verify) {
             Ok(checks) => {
-                let request = self.request(Owner::Step(at));
+                let request = self.request(Owner::Step(at), Sent::Look);
                 claimed.at = LookAt::Asking(request);
                 let command = Command::Verify {
                     request,
@@ -118,16 +119,11 @@ impl Operation {
             return self.set_state(at, state);
         };
         match gate.at {
-            LookAt::Asking(_) | LookAt::Held(_) => {
+            LookAt::Asking(_) | LookAt::Held(_) | LookAt::Oversized { .. } => {
                 return self.set_state(at, StepState::GateChecks(gate));
             }
-            // An oversized view is tried again: it is taken up only by a resume.
-            LookAt::Ask | LookAt::Oversized { .. } => {}
+            LookAt::Ask => {}
         }
-        let bodies = match gate.at {
-            LookAt::Oversized { .. } => Bodies::Receipts,
-            LookAt::Ask | LookAt::Asking(_) | LookAt::Held(_) => Bodies::Inline,
-        };
         let graph = self.executions[at.execution].graph.clone();
         let StepKind::Gate(GateStep {
             owner: GateOwner::Checks(definitions),
@@ -135,10 +131,10 @@ impl Operation {
         else {
             unreachable!("BUG: only a checks gate is decided by checks");
         };
-        let observation = match self.observe_gate(at, &gate.looks, bodies) {
+        let observation = match self.observe_gate(at, &gate.looks, gate.bodies) {
             Ok(observation) => observation,
             Err(size) => {
-                let sources = self.predecessor_sources(at);
+                let sources = self.incoming_sources(at);
                 gate.at = LookAt::Oversized { size, sources };
                 self.set_state(at, StepState::GateChecks(gate));
                 let reason = Some(Uncertainty::ObservationTooLarge.code());
@@ -153,7 +149,7 @@ impl Operation {
         };
         match self.expand_checks(at.execution, definitions) {
             Ok(checks) => {
-                let request = self.request(Owner::Step(at));
+                let request = self.request(Owner::Step(at), Sent::Look);
                 gate.at = LookAt::Asking(request);
                 let attestations = gate.looks.attestations.clone();
                 self.set_state(at, StepState::GateChecks(gate));
@@ -196,7 +192,7 @@ impl Operation {
                     return true;
                 }
                 Ok(checks) => {
-                    let request = self.request(Owner::Final);
+                    let request = self.request(Owner::Final, Sent::Look);
                     self.out.push(Command::Verify {
                         request,
                         place: None,
@@ -226,7 +222,7 @@ impl Operation {
         };
         match asked {
             Some((observation, checks)) => {
-                let request = self.request(Owner::Receipts);
+                let request = self.request(Owner::Receipts, Sent::Look);
                 let attestations = Vec::new();
                 self.out.push(Command::Verify {
                     request,
@@ -263,8 +259,12 @@ impl Operation {
         request: RequestId,
         decision: Result<Decision, VerifierFailure>,
     ) {
-        match self.in_flight.remove(&request) {
-            Some(Owner::Step(at)) => self.step_decided(at, request, decision),
+        match self.in_flight.remove(&request).map(|flight| flight.owner) {
+            Some(Owner::Step(at)) if self.takes(at, request) => self.step_decided(at, decision),
+            Some(Owner::Step(at)) => {
+                self.record_late_decision(&decision);
+                self.given_up(at, request);
+            }
             Some(Owner::Final) => self.final_decided(decision),
             Some(Owner::Receipts) => self.out.push(Command::ReportReceipts(decision)),
             Some(Owner::Series) | None => self.record_late_decision(&decision),
@@ -274,30 +274,15 @@ impl Operation {
 
     fn record_late_decision(&mut self, decision: &Result<Decision, VerifierFailure>) {
         if let Ok(decision) = decision {
-            self.record_late("decision", json!(decision).to_string());
+            self.record_late(None, "decision", json!(decision).to_string());
         }
     }
 
-    fn step_decided(
-        &mut self,
-        at: StepRef,
-        request: RequestId,
-        decision: Result<Decision, VerifierFailure>,
-    ) {
+    fn step_decided(&mut self, at: StepRef, decision: Result<Decision, VerifierFailure>) {
         match self.take_state(at) {
             StepState::Claimed(claimed) => self.claim_decided(at, *claimed, decision),
             StepState::GateChecks(gate) => self.gate_decided(at, *gate, decision),
-            StepState::Stopping(stopping) => {
-                self.set_state(at, StepState::Stopping(stopping));
-                self.record_late_decision(&decision);
-                if stopping == request {
-                    self.stopped(at);
-                }
-            }
-            other => {
-                self.set_state(at, other);
-                self.record_late_decision(&decision);
-            }
+            other => self.set_state(at, other),
         }
     }
 

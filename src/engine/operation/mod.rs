@@ -11,6 +11,7 @@
 //! | `work` | how a step begins and how its verdict is taken |
 //! | `turn`, `route`, `prompt` | a model's run (G4, G18) |
 //! | `call` | a tool call's way through scope, permission and dispatch (M6, V17) |
+//! | `flight` | requests that are not answered yet |
 //! | `look`, `observe` | verification (V3, V13, V26) |
 //! | `series` | pre and post steps (V23) |
 //! | `pause` | waits and answers (V5a, V6, V10a) |
@@ -23,6 +24,7 @@ mod call;
 mod effects;
 mod ending;
 pub mod event;
+mod flight;
 mod flow;
 mod look;
 pub mod memory;
@@ -55,6 +57,7 @@ use crate::engine::id::{Generation, RequestId, RunId, SourceId};
 use crate::engine::operation::effects::EffectAccount;
 use crate::engine::operation::ending::Ending;
 use crate::engine::operation::event::{Command, Event, IllegalEvent, Timer};
+use crate::engine::operation::flight::{Flight, Owner};
 use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::memory::Memory;
 use crate::engine::operation::outcome::{Outcome, Usage};
@@ -79,7 +82,7 @@ pub struct Operation {
     agents: Agents,
     effects: EffectAccount,
     usage: Usage,
-    in_flight: BTreeMap<RequestId, Owner>,
+    in_flight: BTreeMap<RequestId, Flight>,
     /// Steps to look at; emptied after every event.
     agenda: VecDeque<StepRef>,
     /// How badly each step that waits holds the operation up; kept by `set_state` alone.
@@ -131,15 +134,6 @@ impl Phase {
             Self::Ended => "ended",
         }
     }
-}
-
-/// Who waits for a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    Step(StepRef),
-    Series,
-    Final,
-    Receipts,
 }
 
 #[derive(Debug, Default)]
@@ -251,11 +245,15 @@ impl Operation {
         match event {
             Event::Started => matches!(self.phase, Phase::New),
             Event::LeasesTaken => match self.phase {
-                Phase::Leasing | Phase::Settling(_) | Phase::Settled | Phase::Ended => true,
+                Phase::Leasing => true,
+                // It ended, or is ending, while the leases were being taken.
+                Phase::After(_, Some(_)) | Phase::Settling(_) | Phase::Settled | Phase::Ended => {
+                    true
+                }
                 Phase::New
                 | Phase::Before(_)
                 | Phase::Graph
-                | Phase::After(..)
+                | Phase::After(_, None)
                 | Phase::Final(_) => false,
             },
             Event::ResumeAdmitted { generation, .. } => {
@@ -402,21 +400,29 @@ impl Operation {
 
     /// Whether new model and tool calls are stopped (V5a).
     fn is_halted(&self) -> bool {
-        self.holds.values().any(|held| *held >= Held::Blocked)
+        self.holds.values().any(|held| held.halts())
     }
 
     /// Puts every step that may want something on the agenda.
     fn look_at_everything(&mut self) {
+        let live = self.live_steps();
+        self.agenda.extend(live);
+    }
+
+    fn live_steps(&self) -> Vec<StepRef> {
+        let mut live = Vec::new();
         for (index, execution) in self.executions.iter().enumerate() {
-            let live = execution
-                .graph
-                .steps()
-                .filter(|step| execution.steps[step.at()].state.is_live());
-            self.agenda.extend(live.map(|step| StepRef {
-                execution: index,
-                step,
-            }));
+            let steps = execution.graph.steps();
+            live.extend(
+                steps
+                    .filter(|step| execution.steps[step.at()].state.is_live())
+                    .map(|step| StepRef {
+                        execution: index,
+                        step,
+                    }),
+            );
         }
+        live
     }
 
     fn wake(&mut self, at: StepRef) {
@@ -465,13 +471,6 @@ impl Operation {
             step: execution.graph.step(at.step).slug.clone(),
             lap: execution.steps[at.step.at()].lap,
         }
-    }
-
-    fn request(&mut self, owner: Owner) -> RequestId {
-        self.counters.requests += 1;
-        let request = RequestId(self.counters.requests);
-        self.in_flight.insert(request, owner);
-        request
     }
 
     fn next_run(&mut self) -> RunId {
@@ -532,10 +531,10 @@ impl Operation {
     }
 
     /// Keeps what arrived after nobody waited for it any more.
-    fn record_late(&mut self, label: &str, content: impl Into<Bytes>) {
+    fn record_late(&mut self, from: Option<Place>, label: &str, content: impl Into<Bytes>) {
         let content = content.into();
         if !content.is_empty() {
-            self.record(SourceKind::Late, None, None, label, content);
+            self.record(SourceKind::Late, from, None, label, content);
         }
     }
 

@@ -117,7 +117,11 @@ impl Operation {
             .iter()
             .map(|retry| {
                 let from = &graph.edge_text(retry.edge).from;
-                json!({ "from": from, "lap": retry.lap, "handoff": retry.handoff })
+                let handoff = match (bodies, &retry.body) {
+                    (Bodies::Receipts, Some(body)) => self.receipt_of(body),
+                    (Bodies::Inline | Bodies::Receipts, _) => retry.handoff.clone(),
+                };
+                json!({ "from": from, "lap": retry.lap, "handoff": handoff })
             })
             .collect();
         view.insert("retries".into(), retries.into());
@@ -250,7 +254,7 @@ impl Operation {
 
     /// The sources whose bodies make a claimed step's view large.
     pub(super) fn sources_in_view(&self, at: StepRef, claimed: &Claimed) -> Vec<SourceId> {
-        let mut sources = self.predecessor_sources(at);
+        let mut sources = self.incoming_sources(at);
         sources.push(claimed.body.id.clone());
         sources.extend(
             claimed
@@ -260,6 +264,19 @@ impl Operation {
                 .iter()
                 .filter_map(|tool| tool.source.as_ref())
                 .map(|source| source.id.clone()),
+        );
+        sources
+    }
+
+    /// The sources of the bodies that came in, over forward and retry edges.
+    pub(super) fn incoming_sources(&self, at: StepRef) -> Vec<SourceId> {
+        let retries = &self.executions[at.execution].steps[at.step.at()].retries;
+        let mut sources = self.predecessor_sources(at);
+        sources.extend(
+            retries
+                .iter()
+                .filter_map(|retry| retry.body.as_ref())
+                .map(|body| body.id.clone()),
         );
         sources
     }

@@ -46,6 +46,10 @@ impl Operation {
             return;
         };
         self.paused = Some(state);
+        // Whoever would work but may not isn't timed for it.
+        for at in self.live_steps() {
+            self.hold_limit(at);
+        }
         let worst: Vec<&str> = waits
             .iter()
             .filter(|wait| wait.state == state)
@@ -301,7 +305,10 @@ impl Operation {
                         self.check_result(key, verdict)?;
                     }
                 },
-                (Answer::Fail { reasoning }, _) if wait.state == Held::Uncertain => {
+                // A delivery may be lost: only a person can say so (V10).
+                (Answer::Fail { reasoning }, _)
+                    if wait.state == Held::Uncertain || wait.kind == WaitKind::Delivery =>
+                {
                     if reasoning.trim().is_empty() {
                         return Err(BadAnswer::NoReasoning);
                     }
@@ -435,7 +442,13 @@ impl Operation {
                 return;
             }
         }
-        if let Phase::Final(look) = &mut self.phase {
+        let may_look = match &self.phase {
+            Phase::Final(look) => self.may_look(&look.at),
+            _ => false,
+        };
+        if let Phase::Final(look) = &mut self.phase
+            && may_look
+        {
             take_up(&mut look.at, &mut look.bodies);
         }
         if let Phase::Before(series) | Phase::After(series, None) = &mut self.phase
@@ -446,6 +459,9 @@ impl Operation {
         let held: Vec<StepRef> = self.holds.keys().copied().collect();
         for at in held {
             self.take_up_step(at);
+        }
+        for at in self.live_steps() {
+            self.limit_follows_wait(at);
         }
     }
 
@@ -463,23 +479,18 @@ impl Operation {
                 StepState::ToolRun(run)
             }
             StepState::GateChecks(mut gate) => {
-                match &gate.at {
-                    LookAt::Held(_) => gate.at = LookAt::Ask,
-                    LookAt::Ask | LookAt::Asking(_) | LookAt::Oversized { .. } => {}
+                if self.may_look(&gate.at) {
+                    take_up(&mut gate.at, &mut gate.bodies);
                 }
                 StepState::GateChecks(gate)
             }
             StepState::Claimed(mut claimed) => {
-                let acknowledged = match &claimed.at {
-                    LookAt::Oversized { sources, .. } => self.unacknowledged(sources).is_empty(),
-                    LookAt::Ask | LookAt::Asking(_) | LookAt::Held(_) => false,
-                };
-                if acknowledged {
-                    claimed.bodies = Bodies::Receipts;
-                    return self.observe_claim(at, *claimed);
-                }
-                if let LookAt::Held(_) = &claimed.at {
-                    claimed.at = LookAt::Ask;
+                if self.may_look(&claimed.at) {
+                    let was_oversized = matches!(claimed.at, LookAt::Oversized { .. });
+                    take_up(&mut claimed.at, &mut claimed.bodies);
+                    if was_oversized {
+                        return self.observe_claim(at, *claimed);
+                    }
                 }
                 StepState::Claimed(claimed)
             }
@@ -487,6 +498,15 @@ impl Operation {
         };
         self.set_state(at, state);
         self.wake(at);
+    }
+
+    /// Whether looking again makes sense: a view that was too large needs its receipts first (V26).
+    fn may_look(&self, at: &LookAt) -> bool {
+        match at {
+            LookAt::Held(_) => true,
+            LookAt::Oversized { sources, .. } => self.unacknowledged(sources).is_empty(),
+            LookAt::Ask | LookAt::Asking(_) => false,
+        }
     }
 
     fn answer(&mut self, key: &WaitKey, answer: Answer) {
@@ -611,18 +631,12 @@ impl Operation {
             output,
             ..
         } = given;
-        let is_gate = matches!(self.state_of(at), StepState::OperatorGate)
-            || matches!(
-                self.executions[at.execution].graph.step(at.step).kind,
-                StepKind::Gate(GateStep {
-                    owner: GateOwner::Operator(_)
-                })
-            );
         // An operator gate's output is its reasoning (C3).
-        let output = if is_gate && output.is_null() {
-            Value::String(reasoning.clone())
-        } else {
-            output
+        let output = match &self.executions[at.execution].graph.step(at.step).kind {
+            StepKind::Gate(GateStep {
+                owner: GateOwner::Operator(_),
+            }) => Value::String(reasoning.clone()),
+            _ => output,
         };
         let claim = Claim {
             verdict,

@@ -140,6 +140,9 @@ fn status(state: &StepState) -> StepStatus {
         StepState::Idle => StepStatus::Idle,
         StepState::Ready => StepStatus::Ready,
         StepState::Turn(_) | StepState::ToolRun(_) => held.map_or(StepStatus::Running, held_status),
+        StepState::GateChecks(_) | StepState::Claimed(_) if state.in_flight().is_some() => {
+            StepStatus::Verifying
+        }
         StepState::GateChecks(_) | StepState::Claimed(_) => {
             held.map_or(StepStatus::Verifying, held_status)
         }

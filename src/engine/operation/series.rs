@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use crate::engine::evidence::SourceKind;
 use crate::engine::operation::call::{CallEnd, Progress, deliver, failed_by_itself, late_outcome};
+use crate::engine::operation::flight::Owner;
 use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::outcome::Failure;
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::operation::state::{Call, CallAt, Series, SeriesOutcome};
-use crate::engine::operation::{Operation, Owner, Phase};
+use crate::engine::operation::{Operation, Phase};
 use crate::engine::ports::{Permission, ToolOutcome};
 use crate::engine::routine::definition::{DeterministicStep, OnError};
 
@@ -107,32 +108,57 @@ impl Operation {
         }
     }
 
+    /// Whether what a pre or post step called is still waited for.
+    pub(super) fn series_runs(&mut self) -> bool {
+        self.series()
+            .is_some_and(|(_, series)| series.call.is_some())
+    }
+
     pub(super) fn series_replied(&mut self, outcome: ToolOutcome) {
-        let Some((_, series)) = self.series() else {
-            return self.record_late("tool result", late_outcome(&outcome));
+        let is_failing = matches!(self.phase, Phase::After(_, Some(_)));
+        let Some((which, series)) = self.series() else {
+            return;
         };
         match (outcome, &mut series.call) {
+            // Nothing waits after a failure: there is nothing left to resume (V23).
+            (ToolOutcome::Pending { delivery }, Some(_)) if is_failing => {
+                let reason = format!("it would deliver `{delivery}` later; nothing waits for it");
+                self.series_call_over(CallEnd::Replied(ToolOutcome::Unknown { reason }));
+            }
             (ToolOutcome::Pending { delivery }, Some(call)) => {
                 call.at = CallAt::Delivery {
                     delivery: delivery.clone(),
                     delivered: None,
                 };
+                let (tool, at) = (call.tool.clone(), series.at);
                 self.deliveries.insert(delivery, Owner::Series);
+                let body = &self.plan.definition.body;
+                let steps = match which {
+                    Which::Pre => &body.pre_steps,
+                    Which::Post => &body.post_steps,
+                };
+                let name = steps[at].name.clone();
+                self.publish_series_called(&name, &tool, CalledOutcome::Pending);
             }
             (outcome, _) => self.series_call_over(CallEnd::Replied(outcome)),
         }
     }
 
     pub(super) fn series_delivered(&mut self, outcome: ToolOutcome) {
-        match self.series() {
+        let noted = outcome.clone();
+        let tool = match self.series() {
             Some((
                 _,
                 Series {
                     call: Some(call), ..
                 },
-            )) => deliver(call, outcome),
-            Some(_) | None => self.record_late("delivery", late_outcome(&outcome)),
-        }
+            )) => {
+                deliver(call, outcome);
+                call.tool.clone()
+            }
+            Some(_) | None => return self.record_late(None, "delivery", late_outcome(&outcome)),
+        };
+        self.note_settled(&tool, &noted);
     }
 
     /// The call on its way is over.
@@ -171,10 +197,6 @@ impl Operation {
             }
             (outcome, _) => (outcome, Some(text)),
         };
-        if let (ToolSettles::Yes, Some(tool)) = (settles(outcome), self.plan.tools.get(&step.tool))
-        {
-            self.effects.settled(tool);
-        }
         self.publish_series_called(&step.name, &step.tool, outcome);
         let place = self.series_place(&step.name);
         let arguments = args.to_string();
@@ -231,6 +253,8 @@ impl Operation {
             (None, _) | (Some(_), OnError::Continue) => {}
             (Some(_), OnError::SkipRemaining) => series.at = usize::MAX,
             (Some(text), OnError::Fail) => {
+                // Where the routine has failed already its reason stands, but the list ends too.
+                series.at = usize::MAX;
                 let name = step.name.clone();
                 let failure = match which {
                     Which::Pre => Failure::PreStepFailed {
@@ -263,21 +287,5 @@ impl Operation {
                 | Phase::Ended => self.phase = Phase::Final(FinalLook::new()),
             },
         }
-    }
-}
-
-enum ToolSettles {
-    Yes,
-    No,
-}
-
-fn settles(outcome: CalledOutcome) -> ToolSettles {
-    match outcome {
-        CalledOutcome::Ok | CalledOutcome::OutputLimit => ToolSettles::Yes,
-        CalledOutcome::Failed
-        | CalledOutcome::Denied
-        | CalledOutcome::Pending
-        | CalledOutcome::Timeout
-        | CalledOutcome::Unknown => ToolSettles::No,
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::operation::outcome::{Uncertainty, Verdict};
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::ports::{Message, OfferedTool, ToolCall, ToolChoice, ToolOutcome};
 use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
-use crate::engine::verify::{Attestation, Decision, Held, Oversized};
+use crate::engine::verify::{Attestation, Decision, Finding, Held, Oversized};
 
 /// A step of one execution in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +66,8 @@ pub(super) struct RetryHandoff {
     /// The lap of the gate that sent it.
     pub(super) lap: Lap,
     pub(super) handoff: Value,
+    /// The source of the gate's body, which holds the handoff too.
+    pub(super) body: Option<SourceHeader>,
 }
 
 /// Where a step's latest lap stands.
@@ -125,12 +127,12 @@ impl StepState {
             Self::GateChecks(checks) => checks.at.in_flight(),
             Self::Claimed(claimed) => claimed.at.in_flight(),
             Self::Stopping(request) => Some(*request),
+            Self::Uncertain(uncertain) => uncertain.stopping,
             Self::Idle
             | Self::Ready
             | Self::OperatorGate
             | Self::Settled(_)
             | Self::Skipped
-            | Self::Uncertain(_)
             | Self::Stopped => None,
         }
     }
@@ -143,9 +145,9 @@ impl StepState {
                 TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
             },
             Self::ToolRun(run) => run.call.at.held(),
-            Self::GateChecks(checks) => checks.at.held(),
+            Self::GateChecks(checks) => checks.at.held().or(checks.looks.unlifted()),
             Self::OperatorGate => Some(Held::Waiting),
-            Self::Claimed(claimed) => claimed.at.held(),
+            Self::Claimed(claimed) => claimed.at.held().or(claimed.looks.unlifted()),
             Self::Uncertain(_) => Some(Held::Uncertain),
             Self::Idle
             | Self::Ready
@@ -266,6 +268,7 @@ pub(super) struct ToolRecord {
 pub(super) struct GateChecks {
     pub(super) at: LookAt,
     pub(super) looks: Looks,
+    pub(super) bodies: Bodies,
 }
 
 /// A pass that waits for its verification.
@@ -306,8 +309,8 @@ impl LookAt {
     pub(super) fn held(&self) -> Option<Held> {
         match self {
             Self::Held(decision) => match &decision.finding {
-                crate::engine::verify::Finding::Held { state, .. } => Some(*state),
-                crate::engine::verify::Finding::Verified => None,
+                Finding::Held { state, .. } => Some(*state),
+                Finding::Verified => None,
             },
             Self::Oversized { .. } => Some(Held::Uncertain),
             Self::Ask | Self::Asking(_) => None,
@@ -321,6 +324,16 @@ pub(super) struct Looks {
     pub(super) first: Option<Decision>,
     pub(super) latest: Option<Decision>,
     pub(super) attestations: Vec<Attestation>,
+}
+
+impl Looks {
+    /// What stopped new calls goes on stopping them while it is looked at again (V5a).
+    fn unlifted(&self) -> Option<Held> {
+        match &self.latest.as_ref()?.finding {
+            Finding::Held { state, .. } => state.halts().then_some(*state),
+            Finding::Verified => None,
+        }
+    }
 }
 
 /// Whether an observation carries bodies or the receipts of their sources (V26).
@@ -386,6 +399,8 @@ pub(super) struct Uncertain {
     pub(super) why: Uncertainty,
     pub(super) text: String,
     pub(super) record: WorkRecord,
+    /// What was asked to stop when the step gave up; its reply still comes.
+    pub(super) stopping: Option<RequestId>,
 }
 
 /// Pre or post steps on their way (V23).

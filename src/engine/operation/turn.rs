@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 use crate::engine::evidence::SourceKind;
 use crate::engine::id::RequestId;
 use crate::engine::limits;
+use crate::engine::operation::Operation;
 use crate::engine::operation::call::{CallEnd, Progress};
 use crate::engine::operation::event::Command;
+use crate::engine::operation::flight::{Flight, Owner, Sent};
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::prompt::{self, Brief, WayOn};
 use crate::engine::operation::published::{CalledOutcome, PublicEvent};
 use crate::engine::operation::route::{self, ROUTE_TOOL};
 use crate::engine::operation::state::{Call, CallAt, StepRef, StepState, Turn, TurnAt, WorkRecord};
-use crate::engine::operation::{Operation, Owner};
 use crate::engine::ports::{
     CallArguments, Finish, Message, ModelAnswer, ModelOutcome, ModelReply, ModelRequest,
     OfferedTool, ToolCall, ToolChoice,
@@ -31,12 +32,8 @@ impl Operation {
         let brief = match self.brief(at, work) {
             Ok(brief) => brief,
             Err(missing) => {
-                return self.fail(
-                    Failure::TemplateFailed {
-                        text: missing.to_string(),
-                    },
-                    Some(at),
-                );
+                let text = missing.to_string();
+                return self.fail_step(at, Failure::TemplateFailed { text });
             }
         };
         let body = self.executions[at.execution].graph.body();
@@ -48,12 +45,8 @@ impl Operation {
             None => None,
             Some(Ok(text)) => Some(text),
             Some(Err(missing)) => {
-                return self.fail(
-                    Failure::TemplateFailed {
-                        text: missing.to_string(),
-                    },
-                    Some(at),
-                );
+                let text = missing.to_string();
+                return self.fail_step(at, Failure::TemplateFailed { text });
             }
         };
         let system = prompt::system(profile.instructions.as_deref(), routine.as_deref());
@@ -221,7 +214,13 @@ impl Operation {
             reasoning_effort: profile.reasoning_effort,
             max_output_tokens: profile.max_output_tokens,
         };
-        let request = self.request(Owner::Step(at));
+        let sent = Sent::Model {
+            place: self.place(at),
+            run: turn.run.clone(),
+            turn: turn.model_calls,
+            model: call.model.to_string(),
+        };
+        let request = self.request(Owner::Step(at), sent);
         turn.at = TurnAt::CallingModel(request);
         let command = Command::CallModel {
             request,
@@ -253,24 +252,29 @@ impl Operation {
 
     /// A request went out: each is visible, the lap's first is its submission (C3, V25).
     pub(super) fn request_sent(&mut self, request: RequestId, attempt: u32) {
-        // Told after the request was given up: nothing to count it against any more.
-        let Some(Owner::Step(at)) = self.in_flight.get(&request).copied() else {
+        // Told after the request was answered or abandoned: nothing to count it against any more.
+        let Some(Flight {
+            sent:
+                Sent::Model {
+                    place,
+                    run,
+                    turn,
+                    model,
+                },
+            ..
+        }) = self.in_flight.get(&request).cloned()
+        else {
             return;
         };
         self.usage.model_calls += 1;
-        let StepState::Turn(turn) = self.state_of(at) else {
-            return;
-        };
-        let (run, number) = (turn.run.clone(), turn.model_calls);
-        let model = self.plan.agents[&turn.agent].model.to_string();
-        let at = self.at(at);
-        if number == 1 && attempt == 1 {
+        let at = crate::engine::operation::at(&place);
+        if turn == 1 && attempt == 1 {
             self.publish(PublicEvent::StepSubmitted { at: at.clone() });
         }
         self.publish(PublicEvent::ModelCalled {
             at,
             run,
-            turn: number,
+            turn,
             r#try: attempt,
             model,
         });
@@ -278,20 +282,31 @@ impl Operation {
 
     pub(super) fn model_replied(&mut self, request: RequestId, reply: ModelReply) {
         match self.in_flight.remove(&request) {
-            Some(Owner::Step(at)) => self.step_replied(at, request, reply),
-            Some(Owner::Series | Owner::Final | Owner::Receipts) | None => {
-                self.record_late_reply(reply)
+            Some(Flight {
+                owner: Owner::Step(at),
+                ..
+            }) if self.takes(at, request) => self.step_replied(at, reply),
+            Some(flight) => {
+                self.record_late_reply(Some(&flight), reply);
+                if let Owner::Step(at) = flight.owner {
+                    self.given_up(at, request);
+                }
             }
+            None => self.record_late_reply(None, reply),
         }
         self.settle_if_quiet();
     }
 
-    fn record_late_reply(&mut self, reply: ModelReply) {
+    fn record_late_reply(&mut self, flight: Option<&Flight>, reply: ModelReply) {
         if let ModelOutcome::Answered(answer) = &reply.outcome {
             self.count_tokens(answer);
         }
-        self.record_late("model request", reply.request);
-        self.record_late("model response", reply.response);
+        let place = match flight.map(|flight| &flight.sent) {
+            Some(Sent::Model { place, .. }) => Some(place.clone()),
+            Some(Sent::Tool { .. } | Sent::Question | Sent::Look) | None => None,
+        };
+        self.record_late(place.clone(), "model request", reply.request);
+        self.record_late(place, "model response", reply.response);
     }
 
     fn count_tokens(&mut self, answer: &ModelAnswer) {
@@ -299,22 +314,10 @@ impl Operation {
         self.usage.output_tokens += answer.usage.output_tokens;
     }
 
-    fn step_replied(&mut self, at: StepRef, request: RequestId, reply: ModelReply) {
-        let state = self.take_state(at);
-        let mut turn = match state {
+    fn step_replied(&mut self, at: StepRef, reply: ModelReply) {
+        let mut turn = match self.take_state(at) {
             StepState::Turn(turn) => turn,
-            StepState::Stopping(stopping) => {
-                self.set_state(at, StepState::Stopping(stopping));
-                self.record_late_reply(reply);
-                if stopping == request {
-                    self.stopped(at);
-                }
-                return;
-            }
-            other => {
-                self.set_state(at, other);
-                return self.record_late_reply(reply);
-            }
+            other => return self.set_state(at, other),
         };
         let ModelReply {
             outcome,

@@ -195,7 +195,7 @@ pub enum Answer {
     Permit(Permit),
     /// Of an uncertain step: the retained response counts, with what the operator supplies (V10a).
     Accept(OperatorVerdict),
-    /// Of an uncertain step: it failed (V10a).
+    /// Of an uncertain step, or of a delivery that is lost: it failed (V10, V10a).
     Fail {
         /// Why.
         reasoning: String,

@@ -90,6 +90,7 @@ impl Operation {
                     let checks = GateChecks {
                         at: LookAt::Ask,
                         looks: Looks::default(),
+                        bodies: Bodies::Inline,
                     };
                     operation.set_state(at, StepState::GateChecks(Box::new(checks)));
                     operation.wake(at);
@@ -189,12 +190,8 @@ impl Operation {
                 operation.wake(at);
             }
             Err(missing) => {
-                operation.fail(
-                    Failure::TemplateFailed {
-                        text: missing.to_string(),
-                    },
-                    Some(at),
-                );
+                let text = missing.to_string();
+                operation.fail_step(at, Failure::TemplateFailed { text });
             }
         });
     }
@@ -289,15 +286,28 @@ impl Operation {
         text: impl Into<String>,
         record: WorkRecord,
     ) {
+        self.leave_uncertain(
+            at,
+            Uncertain {
+                why,
+                text: text.into(),
+                record,
+                stopping: None,
+            },
+        );
+    }
+
+    /// As [`Self::make_uncertain`], where something may still be in flight.
+    pub(super) fn leave_uncertain(&mut self, at: StepRef, uncertain: Uncertain) {
         self.clear_limit(at);
-        let uncertain = Uncertain {
-            why,
-            text: text.into(),
-            record,
-        };
+        let why = uncertain.why;
+        let is_quiet = uncertain.stopping.is_none();
         // First: what this frees must see that new calls are stopped.
         self.set_state(at, StepState::Uncertain(Box::new(uncertain)));
-        self.free_agent_of(at);
+        // Else the agent is freed by the reply: it never works on two things at once (G9).
+        if is_quiet {
+            self.free_agent_of(at);
+        }
         self.publish_settled(
             at,
             SettledVerdict::Uncertain,
@@ -468,11 +478,17 @@ impl Agents {
         self.queues.get(&agent)?.front().copied()
     }
 
-    /// Takes a step out of every queue. Who works goes on working.
-    pub(super) fn forget(&mut self, at: StepRef) {
+    /// Takes a step out of every queue and says who stands first there now: it may be free to begin.
+    /// Who works goes on working.
+    pub(super) fn forget(&mut self, at: StepRef) -> Vec<StepRef> {
+        let mut first = Vec::new();
         for queue in self.queues.values_mut() {
-            queue.retain(|queued| *queued != at);
+            if queue.contains(&at) {
+                queue.retain(|queued| *queued != at);
+                first.extend(queue.front().copied());
+            }
         }
+        first
     }
 
     /// Forgets everybody.

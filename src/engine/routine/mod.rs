@@ -5,6 +5,7 @@
 //! known) → [`graph::RoutineGraph`] (every rule of G12 holds). [`load`](fn@load) walks all three and
 //! collects every problem on the way. Nothing here runs anything.
 
+pub mod condition;
 pub mod data_path;
 pub mod definition;
 pub mod file;

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -146,6 +147,7 @@ pub(super) struct Actor {
     pub(super) runner: Weak<Inner>,
     line: mpsc::WeakUnboundedSender<Message>,
     told: mpsc::UnboundedSender<Told>,
+    telling: JoinHandle<()>,
     version: watch::Sender<u64>,
     pub(super) slot: Option<OwnedSemaphorePermit>,
     storage: Storage,
@@ -200,8 +202,10 @@ impl Actor {
         } = beginning;
         let id = plan.operation.clone();
         let root = CancellationToken::new();
+        let (told, telling) = telling::start(Arc::clone(&ports.progress));
         Self {
-            told: telling::start(Arc::clone(&ports.progress)),
+            told,
+            telling,
             _stops_what_is_left: root.clone().drop_guard(),
             _registered: Registered {
                 runner: runner.clone(),
@@ -268,6 +272,10 @@ impl Actor {
             }
             self.version.send_modify(|version| *version += 1);
         }
+        // Held here until the last event is told: whoever waits for its end may exit right after.
+        drop(self.told);
+        // The task catches what callbacks do.
+        let _ = self.telling.await;
     }
 
     fn take(&mut self, message: Message) {

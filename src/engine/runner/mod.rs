@@ -15,6 +15,155 @@
 //! | `lease`, `model_task` | what an operation has of its host |
 //! | `inspection`, `held` | looking at it, and its evidence |
 //!
+//! A step waits for its verifier; the host consents, the verifier looks again, and nothing is sent
+//! twice:
+//!
+//! ```
+//! # use std::collections::BTreeMap;
+//! # use std::sync::Arc;
+//! # use std::sync::atomic::{AtomicBool, Ordering};
+//! # use amos_tui::engine::capability::Capability;
+//! # use amos_tui::engine::evidence::{Source, SourceHeader};
+//! # use amos_tui::engine::id::OperationId;
+//! # use amos_tui::engine::operation::outcome::Status;
+//! # use amos_tui::engine::operation::published::Published;
+//! # use amos_tui::engine::ports::*;
+//! # use amos_tui::engine::verify::{Decision, Finding, Held};
+//! # use bytes::Bytes;
+//! # use futures_util::future::BoxFuture;
+//! # use serde_json::Value;
+//! use amos_tui::engine::routine::{Known, load};
+//! use amos_tui::engine::runner::{
+//!     AgentLeases, Authorize, ModelTask, Ports, ResumeRequest, RoutineRunner, RunOptions,
+//!     RunRequest, RunResult, RunnerLimits,
+//! };
+//!
+//! /// Says "not yet" the first time, and "verified" from then on.
+//! #[derive(Default)]
+//! struct Patient(AtomicBool);
+//!
+//! impl Verifier for Patient {
+//!     fn verify(&self, _: VerifyRequest, _: VerifyContext) -> BoxFuture<'static, Decision> {
+//!         let asked_before = self.0.swap(true, Ordering::SeqCst);
+//!         Box::pin(async move {
+//!             if asked_before {
+//!                 return Decision::by_policy();
+//!             }
+//!             let reason = "the build still runs".to_owned();
+//!             let finding = Finding::Held { state: Held::Waiting, reason };
+//!             Decision { finding, checks: Vec::new() }
+//!         })
+//!     }
+//! }
+//! #
+//! # /// A host whose one tool answers at once, and that keeps nothing.
+//! # struct Tiny;
+//! # impl Models for Tiny {
+//! #     fn call(&self, _: ModelRequest, _: ModelContext) -> BoxFuture<'static, ModelReply> {
+//! #         unreachable!("this routine asks no model")
+//! #     }
+//! # }
+//! # impl Toolbox for Tiny {
+//! #     fn capabilities(&self) -> Vec<Capability> {
+//! #         vec![Capability {
+//! #             name: "build".into(),
+//! #             description: "Builds.".into(),
+//! #             schema: serde_json::json!({ "type": "object" }),
+//! #             contract: None,
+//! #         }]
+//! #     }
+//! #     fn permission(&self, _: &OperationId, _: &str, _: &Value) -> Permission {
+//! #         Permission::Allow
+//! #     }
+//! #     fn call(&self, _: &str, _: Value, _: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+//! #         Box::pin(std::future::ready(ToolOutcome::Done(Value::Null)))
+//! #     }
+//! # }
+//! # impl SourceStore for Tiny {
+//! #     fn hold(&self, _: &OperationId, _: &Source) -> Result<(), StorageError> {
+//! #         Ok(())
+//! #     }
+//! #     fn read(&self, _: &OperationId, _: &SourceHeader) -> Result<Bytes, StorageError> {
+//! #         Err(StorageError("nothing is kept".into()))
+//! #     }
+//! # }
+//! # impl RunLog for Tiny {
+//! #     fn append(&self, _: &OperationId, _: &[LogLine]) -> Result<(), StorageError> {
+//! #         Ok(())
+//! #     }
+//! # }
+//! # impl Clock for Tiny {
+//! #     fn now(&self) -> String {
+//! #         "2026-01-01T00:00:00.000Z".into()
+//! #     }
+//! # }
+//! # impl Ids for Tiny {
+//! #     fn operation(&self) -> OperationId {
+//! #         "op-1".into()
+//! #     }
+//! # }
+//!
+//! const ROUTINE: &str = "
+//! routine: build
+//! entry_steps: [build]
+//! steps:
+//!   - { slug: build, type: tool, tool: build }
+//!   - { slug: done, type: terminal }
+//! edges:
+//!   - { from: build, to: done }
+//! ";
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let known = Known { tools: ["build".to_owned()].into(), ..Known::default() };
+//! let routine = load(ROUTINE.as_bytes(), &known).routine.expect("it is valid");
+//!
+//! let ports = Ports {
+//!     verifier: Arc::new(Patient::default()),
+//!     // Everything else of this host is tiny.
+//!     models: Arc::new(Tiny),
+//!     tools: Arc::new(Tiny),
+//!     sources: Arc::new(Tiny),
+//!     log: Arc::new(Tiny),
+//!     clock: Arc::new(Tiny),
+//!     ids: Arc::new(Tiny),
+//!     progress: Arc::new(|event: &Published| assert!(event.seq > 0)),
+//! };
+//! let runner = RoutineRunner::new(ports, RunnerLimits::default(), AgentLeases::new())?;
+//!
+//! let task = ModelTask::new();
+//! let agents = Arc::new(BTreeMap::new());
+//! let request = RunRequest {
+//!     routine,
+//!     agents: Arc::clone(&agents),
+//!     model: ResolvedModel {
+//!         provider: "offline".into(),
+//!         model: "offline".into(),
+//!         role: None,
+//!         policy_version: None,
+//!     },
+//!     options: RunOptions { model_task: task.clone(), ..RunOptions::default() },
+//! };
+//! let RunResult::Paused(pause) = runner.run(request).await? else {
+//!     panic!("it waits for the build");
+//! };
+//! assert_eq!(pause.reason, "the build still runs");
+//!
+//! let resume = ResumeRequest {
+//!     model_task: task,
+//!     agents,
+//!     cancellation: None,
+//!     answers: Vec::new(),
+//!     authorize: Authorize::granted(),
+//! };
+//! let RunResult::Settled(outcome) = runner.resume(pause.continuation, resume).await? else {
+//!     panic!("it is done");
+//! };
+//! assert_eq!(outcome.status, Status::Succeeded);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Not offered: restoring an operation after a restart, leases across processes, effects that
 //! happen exactly once. The account tells what happened; nothing resumes from it (V33).
 
@@ -253,6 +402,16 @@ impl RoutineRunner {
         })
         .await
         .ok_or_else(unknown)?;
+        ending.await.map_err(|_| unknown())
+    }
+
+    /// Waits for an operation's end and changes nothing, whoever else waits for it.
+    pub async fn ended(&self, operation: &OperationId) -> Result<Ending, UnknownOperation> {
+        let unknown = || UnknownOperation(operation.clone());
+        let (to, ending) = oneshot::channel();
+        self.ask(operation, move |actor| actor.tell_ending(to))
+            .await
+            .ok_or_else(unknown)?;
         ending.await.map_err(|_| unknown())
     }
 

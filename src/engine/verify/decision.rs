@@ -4,19 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::routine::definition::VerificationMethod;
 
-/// Why something isn't verified, from mild to grave: the worst of several counts.
+/// Why something isn't verified, from mild to grave: the worst of several counts (V5a).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     /// Not yet; look again later.
     Waiting,
-    /// Somebody has to do something first.
-    Blocked,
     /// Nobody can tell.
     Uncertain,
+    /// Somebody has to do something first.
+    Blocked,
 }
 
 impl Held {
+    /// Whether every new model and tool call of the operation stops (V5a).
+    pub fn halts(self) -> bool {
+        match self {
+            Self::Waiting => false,
+            Self::Uncertain | Self::Blocked => true,
+        }
+    }
+
     /// The word that the screen, the log and the records use.
     pub fn label(self) -> &'static str {
         match self {
@@ -158,4 +166,43 @@ pub enum AttestationVerdict {
     Right,
     /// It is not.
     NotRight,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// V5a, routine-format.md: blocked, uncertain, waiting, verified.
+    #[test]
+    fn of_several_checks_the_worst_counts_and_blocked_is_the_worst() {
+        let check = |index, finding| CheckResult {
+            index,
+            check: "file".into(),
+            name: format!("check {index}"),
+            method: None,
+            covers: Vec::new(),
+            independent: true,
+            finding,
+            manual: false,
+            poll_ms: None,
+        };
+        let held = |state| Finding::Held {
+            state,
+            reason: "no".into(),
+        };
+        let worst = |states: &[Held]| {
+            let checks = states.iter().enumerate();
+            let checks = checks.map(|(index, state)| check(index, held(*state)));
+            match Decision::of(checks.collect()).finding {
+                Finding::Held { state, .. } => state,
+                Finding::Verified => panic!("nothing holds"),
+            }
+        };
+        assert_eq!(worst(&[Held::Waiting]), Held::Waiting);
+        assert_eq!(worst(&[Held::Uncertain, Held::Waiting]), Held::Uncertain);
+        assert_eq!(
+            worst(&[Held::Blocked, Held::Uncertain, Held::Waiting]),
+            Held::Blocked
+        );
+    }
 }

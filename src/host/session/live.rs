@@ -36,6 +36,15 @@ enum Hold {
     Nothing,
 }
 
+impl From<Ending> for Rest {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Settled(outcome) => Self::Settled(outcome),
+            Ending::Closed => Self::Ended,
+        }
+    }
+}
+
 /// A confirmation was refused. Nothing changed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfirmRefused {
@@ -134,21 +143,19 @@ impl Session {
         }
     }
 
-    /// Waits for the end of an operation that rests and is never confirmed: its deadline passes, or it
-    /// is cancelled. `None` where there is nothing to wait for.
-    pub async fn end(&self, live: &mut Live) -> Option<Rest> {
-        let result = self.runner.next_rest(&live.operation).await?;
-        Some(self.came_to_rest(live, result))
-    }
-
     /// Cancels an operation in any state and waits for its end.
     pub async fn cancel(&self, operation: &OperationId) -> Option<Rest> {
         let ending = self.runner.cancel(operation).await.ok()?;
         self.forget(operation);
-        Some(match ending {
-            Ending::Settled(outcome) => Rest::Settled(outcome),
-            Ending::Closed => Rest::Ended,
-        })
+        Some(ending.into())
+    }
+
+    /// Waits for the end of an operation, also while it is paused: a deadline may pass then (V24).
+    /// `None` where it isn't held any more.
+    pub async fn ended(&self, operation: &OperationId) -> Option<Rest> {
+        let ending = self.runner.ended(operation).await.ok()?;
+        self.forget(operation);
+        Some(ending.into())
     }
 
     fn came_to_rest(&self, live: &mut Live, result: RunResult) -> Rest {

@@ -58,13 +58,13 @@ impl Bench {
         Self::with(Behaviour::Panics)
     }
 
-    /// A tool about which a person has to be asked.
-    pub(crate) fn asking() -> Self {
+    /// Has a person asked before every call.
+    pub(crate) fn asked_about(self) -> Self {
         Self {
             permission: Permission::Ask {
                 reason: "nobody said".into(),
             },
-            ..Self::default()
+            ..self
         }
     }
 
