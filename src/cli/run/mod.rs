@@ -24,15 +24,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::Format;
 use crate::cli::exit::Exit;
 use crate::cli::issues::FileReport;
+use crate::cli::open::{MODEL_HINT, Opening};
 use crate::cli::output::{print, tell};
 use crate::cli::run::events::Printer;
 use crate::cli::trouble::Trouble;
 use crate::engine::id::OperationId;
 use crate::engine::operation::outcome::{Outcome, Status};
 use crate::host::session::{NotPrepared, Prepared, Problems, Rest, Session, read_routine};
-use crate::host::settings::{Flags, PlatformFolders, Settings};
+use crate::host::settings::Flags;
 use crate::host::tools::KNOWN_TOOLS;
-use crate::host::workspace::Workspace;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -137,8 +137,7 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
             .hint("name a routine file, YAML or JSON")
             .report()
     })?;
-    let session = open(arguments).await?;
-    let (session, printer) = session;
+    let (session, printer) = open(arguments).await?;
     let prepared = match session.prepare(&bytes) {
         Ok(prepared) => prepared,
         Err(NotPrepared::Invalid(problems)) => return Err(invalid(arguments, &problems)),
@@ -159,51 +158,18 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
     })
 }
 
-const MODEL_HINT: &str =
-    "name a model as provider/model with --model or AMOS_MODEL; --model offline needs no key";
-
 async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
     let flags = Flags {
         model: arguments.model.clone(),
         allow: arguments.allow.clone(),
     };
-    let environment = |name: &str| std::env::var_os(name);
-    let settings = Settings::load(&flags, &environment, &PlatformFolders::of_this_user())
-        .map_err(|error| Trouble::caused(&error).report())?;
-    let folder = match &arguments.workspace {
-        Some(folder) => folder.clone(),
-        None => std::env::current_dir().map_err(|error| {
-            Trouble::caused(&error)
-                .hint("the current folder is gone? name one with --workspace")
-                .report()
-        })?,
-    };
-    let workspace = Workspace::open(&folder).map_err(|error| {
-        Trouble::caused(&error)
-            .hint("name an existing folder with --workspace")
-            .report()
-    })?;
     let printer = Printer::start(arguments.format)
         .map_err(|error| Trouble::caused(&error).report())
         .map(Arc::new)?;
-    let data_folder = settings.data_folder.clone();
-    match Session::open(settings, workspace, printer.clone()).await {
-        Ok(session) => Ok((session, printer)),
-        Err(error) => {
-            let hint = match &error {
-                crate::host::session::OpenError::Model(_) => MODEL_HINT.to_owned(),
-                crate::host::session::OpenError::DataFolder(_)
-                | crate::host::session::OpenError::Storage(_) => format!(
-                    "set AMOS_DATA_DIR to a folder that can be written to; now it is {}",
-                    data_folder.display()
-                ),
-                crate::host::session::OpenError::Limit(_) => {
-                    "see [limits] in the configuration".to_owned()
-                }
-            };
-            Err(Trouble::caused(&error).hint(hint).report())
-        }
-    }
+    let opening =
+        Opening::prepare(&flags, arguments.workspace.as_deref()).map_err(Trouble::report)?;
+    let session = opening.open(printer.clone()).await;
+    Ok((session.map_err(Trouble::report)?, printer))
 }
 
 /// C2: an invalid file is C4's line and no event.

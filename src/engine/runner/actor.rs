@@ -44,9 +44,12 @@ pub(super) enum Message {
     Overdue { request: RequestId },
     /// Somebody looks at the operation or changes it.
     Visit(Visit),
+    /// Somebody looks, which changes nothing.
+    Look(Look),
 }
 
 type Visit = Box<dyn FnOnce(&mut Actor) + Send>;
+type Look = Box<dyn FnOnce(&Actor) + Send>;
 
 /// A port's answer.
 pub(super) enum Reply {
@@ -72,6 +75,11 @@ impl Line {
     /// Runs something in the operation's task.
     pub(super) fn visit(&self, visit: impl FnOnce(&mut Actor) + Send + 'static) {
         self.send(Message::Visit(Box::new(visit)));
+    }
+
+    /// Looks at the operation in its task. Whoever watches it hears nothing of that.
+    pub(super) fn look(&self, look: impl FnOnce(&Actor) + Send + 'static) {
+        self.send(Message::Look(Box::new(look)));
     }
 }
 
@@ -254,6 +262,10 @@ impl Actor {
                 () = cancelled(&self.task, self.caller.as_ref()), if open => self.request_cancel(),
                 silence = gone(&mut self.rests.waiter) => self.waiter_gone(silence),
                 message = inbox.recv() => match message {
+                    Some(Message::Look(look)) => {
+                        look(&self);
+                        continue;
+                    }
                     Some(message) => self.take(message),
                     None => break,
                 },
@@ -307,6 +319,7 @@ impl Actor {
                 outcome: ToolOutcome::TimedOut,
             }),
             Message::Visit(visit) => visit(self),
+            Message::Look(look) => look(self),
         }
     }
 

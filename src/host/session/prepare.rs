@@ -147,7 +147,7 @@ impl Session {
         };
         let model = self
             .policy
-            .resolve(wanted, self.model())
+            .resolve(wanted, &self.model())
             .map_err(|error: ModelNameError| error)?;
         if agent.model.is_some() {
             usable(&model.to_string(), self.models.settings())?;
