@@ -11,6 +11,7 @@
 //! | [`engine`] | the pure state machine of an operation, and the runner that performs its commands | a terminal, HTTP, files, the environment |
 //! | [`host`] | adapters of the world, and the session that both front ends drive | a terminal |
 //! | [`tui`] | state into a picture, keys into intents | the runner, files, HTTP |
+//! | [`app`] | wires a session and the screen | |
 //! | [`cli`] | one file a subcommand | |
 //!
 //! # Invariants
@@ -30,6 +31,7 @@
 
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod app;
 pub mod cli;
 pub mod engine;
 pub mod host;

@@ -6,10 +6,11 @@
 mod exit;
 mod graph;
 mod issues;
+pub(crate) mod open;
 mod output;
 mod run;
 mod schema;
-mod trouble;
+pub(crate) mod trouble;
 mod validate;
 
 use std::path::PathBuf;
@@ -17,12 +18,23 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::app;
+
 pub use exit::Exit;
 
 /// A terminal cockpit for verified AI routines: checks decide, work that is not proven waits.
 #[derive(Debug, Parser)]
-#[command(name = "amos-tui", version, about, max_term_width = 100)]
+#[command(
+    name = "amos-tui",
+    version,
+    about,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    after_help = "Without a subcommand the terminal application opens."
+)]
 struct Arguments {
+    #[command(flatten)]
+    application: app::Launch,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -77,9 +89,7 @@ pub fn main() -> ExitCode {
         Some(Command::Validate(arguments)) => validate::main(&arguments),
         Some(Command::Graph(arguments)) => graph::main(&arguments),
         Some(Command::Schema) => schema::main(),
-        None => trouble::Trouble::usage("nothing to do")
-            .hint("try `amos-tui run demo-routines/verified-submission.yaml --on-wait prompt`, or `amos-tui --help`")
-            .report(),
+        None => app::main(arguments.application),
     };
     exit.into()
 }

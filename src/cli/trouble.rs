@@ -8,7 +8,7 @@ use crate::cli::output::tell;
 
 /// An error on its way to a person.
 #[derive(Debug)]
-pub(in crate::cli) struct Trouble {
+pub(crate) struct Trouble {
     exit: Exit,
     what: String,
     hint: Option<String>,
@@ -16,7 +16,7 @@ pub(in crate::cli) struct Trouble {
 
 impl Trouble {
     /// Bad usage.
-    pub(in crate::cli) fn usage(what: impl Into<String>) -> Self {
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self {
             exit: Exit::Usage,
             what: what.into(),
@@ -25,7 +25,7 @@ impl Trouble {
     }
 
     /// Bad usage, with everything that led to it.
-    pub(in crate::cli) fn caused(error: &dyn Error) -> Self {
+    pub(crate) fn caused(error: &dyn Error) -> Self {
         let mut what = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -41,13 +41,13 @@ impl Trouble {
     }
 
     /// Says what to type next.
-    pub(in crate::cli) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Tells the person.
-    pub(in crate::cli) fn report(self) -> Exit {
+    pub(crate) fn report(self) -> Exit {
         tell(&format!("error: {}", self.what));
         if let Some(hint) = self.hint {
             tell(&format!("hint: {hint}"));

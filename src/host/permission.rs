@@ -64,9 +64,7 @@ impl Permissions {
         match self.policy(tool) {
             Policy::Allow => Permission::Allow,
             Policy::Ask => Permission::Ask {
-                reason: format!(
-                    "{tool} needs permission: allow this call, or start with --allow {tool}"
-                ),
+                reason: format!("allow this call, or start with --allow {tool}"),
             },
             Policy::Deny => Permission::Deny {
                 reason: format!("the settings deny {tool}"),

@@ -8,17 +8,26 @@
 //! command line) and [`frame_clock`] (when to draw). What surrounds it: `terminal` (full screen),
 //! `restore` (giving the terminal back), `signals` and `watchdog` (what ends or stops the program).
 
+pub mod effect;
 pub mod frame_clock;
 pub mod graph;
 pub mod input;
+pub mod keymap;
+pub mod message;
 pub mod residue;
 #[cfg(unix)]
 pub mod restore;
 #[cfg(unix)]
 pub mod signals;
+pub mod slash;
+#[cfg(test)]
+mod stage;
+pub mod state;
 #[cfg(unix)]
 pub mod terminal;
 pub mod text;
 pub mod theme;
+pub mod update;
+pub mod view;
 #[cfg(unix)]
 pub mod watchdog;

@@ -24,6 +24,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ratatui::buffer::CellWidth;
@@ -72,6 +73,11 @@ impl Inert {
     /// The lines, at least one.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         self.0.split('\n').map(Line)
+    }
+
+    /// A part of one line, in bytes between clusters; nothing where there is no such part.
+    pub fn part(&self, part: Range<usize>) -> Line<'_> {
+        Line(self.0.get(part).unwrap_or(""))
     }
 
     /// The first line; the whole text where it was cleaned as one.
@@ -165,6 +171,13 @@ impl<'a> Line<'a> {
 pub struct Wrap<'a> {
     rest: Option<&'a str>,
     cells: usize,
+}
+
+impl Wrap<'_> {
+    /// How many bytes the rows to come are made of.
+    pub fn left(&self) -> usize {
+        self.rest.map_or(0, str::len)
+    }
 }
 
 impl<'a> Iterator for Wrap<'a> {

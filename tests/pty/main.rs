@@ -3,5 +3,6 @@
 #![cfg(unix)]
 
 mod child;
+mod run;
 mod terminal;
 mod world;

@@ -51,7 +51,8 @@ impl World {
         Self::start(shell)
     }
 
-    fn start(command: CommandBuilder) -> Self {
+    /// Starts a program in the terminal.
+    pub(crate) fn start(command: CommandBuilder) -> Self {
         let pty = native_pty_system()
             .openpty(size(80, 24))
             .expect("a pseudo-terminal");

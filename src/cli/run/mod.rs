@@ -17,21 +17,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::Format;
 use crate::cli::exit::Exit;
 use crate::cli::issues::FileReport;
+use crate::cli::open::{MODEL_HINT, Opening};
 use crate::cli::output::{print, tell};
 use crate::cli::run::events::Printer;
 use crate::cli::trouble::Trouble;
+use crate::engine::id::OperationId;
 use crate::engine::operation::outcome::{Outcome, Status};
 use crate::host::session::{NotPrepared, Prepared, Problems, Rest, Session, read_routine};
-use crate::host::settings::{Flags, PlatformFolders, Settings};
+use crate::host::settings::Flags;
 use crate::host::tools::KNOWN_TOOLS;
-use crate::host::workspace::Workspace;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Arguments {
@@ -86,8 +87,17 @@ pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
 }
 
 async fn run(arguments: Arguments) -> Exit {
-    match start(&arguments).await {
-        Ok(run) => run.until_it_ends(arguments.on_wait).await,
+    // Before anything that takes time: a signal that comes early has its code too (C2).
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return Trouble::caused(&error).report(),
+    };
+    let started = tokio::select! {
+        started = start(&arguments) => started,
+        number = signals.any() => return Exit::Signal(number),
+    };
+    match started {
+        Ok(run) => run.until_it_ends(arguments.on_wait, &mut signals).await,
         Err(exit) => exit,
     }
 }
@@ -98,7 +108,6 @@ struct Run {
     prepared: Prepared,
     inputs: BTreeMap<String, Value>,
     printer: Arc<Printer>,
-    signals: Signals,
 }
 
 async fn start(arguments: &Arguments) -> Result<Run, Exit> {
@@ -128,8 +137,7 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
             .hint("name a routine file, YAML or JSON")
             .report()
     })?;
-    let session = open(arguments).await?;
-    let (session, printer) = session;
+    let (session, printer) = open(arguments).await?;
     let prepared = match session.prepare(&bytes) {
         Ok(prepared) => prepared,
         Err(NotPrepared::Invalid(problems)) => return Err(invalid(arguments, &problems)),
@@ -142,59 +150,26 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
     }
     // Before anything is billed (T4).
     tell(&format!("model: {}", session.model_text()));
-    let signals = Signals::listen().map_err(|error| Trouble::caused(&error).report())?;
     Ok(Run {
         session,
         prepared,
         inputs,
         printer,
-        signals,
     })
 }
-
-const MODEL_HINT: &str =
-    "name a model as provider/model with --model or AMOS_MODEL; --model offline needs no key";
 
 async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
     let flags = Flags {
         model: arguments.model.clone(),
         allow: arguments.allow.clone(),
     };
-    let environment = |name: &str| std::env::var_os(name);
-    let settings = Settings::load(&flags, &environment, &PlatformFolders::of_this_user())
-        .map_err(|error| Trouble::caused(&error).report())?;
-    let folder = match &arguments.workspace {
-        Some(folder) => folder.clone(),
-        None => std::env::current_dir().map_err(|error| {
-            Trouble::caused(&error)
-                .hint("the current folder is gone? name one with --workspace")
-                .report()
-        })?,
-    };
-    let workspace = Workspace::open(&folder).map_err(|error| {
-        Trouble::caused(&error)
-            .hint("name an existing folder with --workspace")
-            .report()
-    })?;
-    let printer = Arc::new(Printer::of(arguments.format));
-    let data_folder = settings.data_folder.clone();
-    match Session::open(settings, workspace, printer.clone()).await {
-        Ok(session) => Ok((session, printer)),
-        Err(error) => {
-            let hint = match &error {
-                crate::host::session::OpenError::Model(_) => MODEL_HINT.to_owned(),
-                crate::host::session::OpenError::DataFolder(_)
-                | crate::host::session::OpenError::Storage(_) => format!(
-                    "set AMOS_DATA_DIR to a folder that can be written to; now it is {}",
-                    data_folder.display()
-                ),
-                crate::host::session::OpenError::Limit(_) => {
-                    "see [limits] in the configuration".to_owned()
-                }
-            };
-            Err(Trouble::caused(&error).hint(hint).report())
-        }
-    }
+    let printer = Printer::start(arguments.format)
+        .map_err(|error| Trouble::caused(&error).report())
+        .map(Arc::new)?;
+    let opening =
+        Opening::prepare(&flags, arguments.workspace.as_deref()).map_err(Trouble::report)?;
+    let session = opening.open(printer.clone()).await;
+    Ok((session.map_err(Trouble::report)?, printer))
 }
 
 /// C2: an invalid file is C4's line and no event.
@@ -241,54 +216,62 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
 }
 
 impl Run {
-    async fn until_it_ends(mut self, on_wait: OnWait) -> Exit {
-        let cancellation: CancellationToken = self.printer.closed().clone();
-        let started = self.session.start(
-            &self.prepared,
-            std::mem::take(&mut self.inputs),
-            cancellation,
-        );
-        let mut live = match started {
+    async fn until_it_ends(self, on_wait: OnWait, signals: &mut Signals) -> Exit {
+        let hint = self.input_hint();
+        let Self {
+            session,
+            prepared,
+            inputs,
+            printer,
+        } = self;
+        let cancellation = printer.closed().clone();
+        let mut live = match session.start(&prepared, inputs, cancellation) {
             Ok(live) => live,
-            Err(error) => return Trouble::caused(&error).hint(self.input_hint()).report(),
+            Err(error) => return Trouble::caused(&error).hint(hint).report(),
         };
+        let operation = live.operation().clone();
         let mut rest = tokio::select! {
-            rest = self.session.rest(&mut live) => rest.unwrap_or(Rest::Ended),
-            number = self.signals.any() => return self.interrupted(&live, number).await,
-        };
-        loop {
-            let next = tokio::select! {
-                next = wait::at(on_wait, &self.session, &mut live, &rest) => next,
-                number = self.signals.any() => return self.interrupted(&live, number).await,
-            };
-            match next {
-                wait::Next::Rest(next) => rest = *next,
-                wait::Next::Exit(exit) => {
-                    let exit = self.closed_or(exit);
-                    self.session.close().await;
-                    return exit;
-                }
+            rest = session.rest(&mut live) => rest.unwrap_or(Rest::Ended),
+            number = signals.any() => {
+                return interrupted(&session, &operation, &printer, signals, number).await;
             }
-        }
-    }
-
-    /// A signal cancels; the settled event comes first (C2).
-    async fn interrupted(&mut self, live: &crate::host::session::Live, number: u8) -> Exit {
-        tokio::select! {
-            _ = self.session.cancel(live.operation()) => {}
-            // Whoever asks twice doesn't want to wait.
-            _ = self.signals.any() => {}
-        }
-        self.session.close().await;
-        Exit::Signal(number)
-    }
-
-    /// A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
-    fn closed_or(&self, exit: Exit) -> Exit {
-        if self.printer.closed().is_cancelled() {
-            Exit::Cancelled
-        } else {
-            exit
+        };
+        // A deadline runs on at a wait, and ends it (V24).
+        let ended = session.ended(&operation).fuse();
+        tokio::pin!(ended);
+        loop {
+            let next = async {
+                // What a question is about is read before it is asked.
+                printer.printed().await;
+                wait::at(on_wait, &session, &mut live, &rest).await
+            };
+            let next = tokio::select! {
+                next = next => next,
+                Some(end) = &mut ended => wait::Next::Rest(Box::new(end)),
+                number = signals.any() => {
+                    return interrupted(&session, &operation, &printer, signals, number).await;
+                }
+            };
+            let exit = match next {
+                wait::Next::Rest(next) => {
+                    rest = *next;
+                    continue;
+                }
+                wait::Next::Exit(exit) => exit,
+            };
+            let closed = async {
+                session.close().await;
+                printer.printed().await;
+            };
+            tokio::select! {
+                () = closed => {}
+                number = signals.any() => return Exit::Signal(number),
+            }
+            // A stdout that nobody reads any more is a cancellation, whatever came of it (C2).
+            return match printer.closed().is_cancelled() {
+                true => Exit::Cancelled,
+                false => exit,
+            };
         }
     }
 
@@ -313,6 +296,27 @@ impl Run {
     }
 }
 
+/// A signal cancels; the settled event comes first (C2).
+async fn interrupted(
+    session: &Session,
+    operation: &OperationId,
+    printer: &Printer,
+    signals: &mut Signals,
+    number: u8,
+) -> Exit {
+    let ended = async {
+        session.cancel(operation).await;
+        session.close().await;
+        printer.printed().await;
+    };
+    tokio::select! {
+        () = ended => {}
+        // Whoever asks twice doesn't want to wait, for a reader of stdout that stopped reading either.
+        _ = signals.any() => {}
+    }
+    Exit::Signal(number)
+}
+
 /// The exit code of an outcome (C2).
 fn exit_of(outcome: &Outcome) -> Exit {
     match outcome.status {
@@ -327,6 +331,8 @@ struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    /// Caught so that a file at its size limit is an error to report, not the process's end (C2).
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -335,6 +341,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

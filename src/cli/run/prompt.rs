@@ -36,6 +36,8 @@ type Answered<T> = Result<T, NoAnswer>;
 /// Asks about every wait. Reading the terminal blocks, so it has a thread of its own.
 pub(super) async fn ask(waits: Vec<Wait>) -> Said {
     let asked = tokio::task::spawn_blocking(move || {
+        // What was typed before the question was there is no answer to it.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let answers = waits.iter().map(question).collect::<Answered<Vec<_>>>()?;
         Ok(waits
             .into_iter()
@@ -191,7 +193,7 @@ fn verdict(ways: &[Way], output: Value) -> Answered<OperatorVerdict> {
     })
 }
 
-/// Asks until one of the choices is named, by its letter or its word.
+/// Asks until one of the choices is named, by its letter, its words or the first of them.
 fn choose(question: &str, choices: &[(char, &str)]) -> Answered<char> {
     let words: Vec<String> = choices
         .iter()
@@ -207,9 +209,10 @@ fn choose(question: &str, choices: &[(char, &str)]) -> Answered<char> {
             "l" | "later" => return Err(NoAnswer::Later),
             "c" | "cancel" => return Err(NoAnswer::Cancel),
             said => {
-                let chosen = choices
-                    .iter()
-                    .find(|(letter, word)| said == letter.to_string() || said == *word);
+                let chosen = choices.iter().find(|(letter, word)| {
+                    let first = word.split([' ', ',', ':']).next();
+                    said == letter.to_string() || said == *word || Some(said) == first
+                });
                 if let Some((letter, _)) = chosen {
                     return Ok(*letter);
                 }

@@ -8,8 +8,9 @@ use crate::cli::run::prompt::{self, Said};
 use crate::cli::run::{OnWait, exit_of};
 use crate::engine::id::Generation;
 use crate::engine::operation::wait::{Answer, Wait, WaitKey};
+use crate::engine::runner::Refusal;
 use crate::engine::verify::Held;
-use crate::host::session::{Live, Rest, Session};
+use crate::host::session::{ConfirmRefused, Live, Rest, Session};
 
 /// What comes after a rest.
 pub(super) enum Next {
@@ -19,7 +20,8 @@ pub(super) enum Next {
     Exit(Exit),
 }
 
-/// Decides what comes after a rest, and does it.
+/// Decides what comes after a rest, and does it. The caller looks out for the operation's end
+/// meanwhile: a deadline or a reader that went away may bring it.
 pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest: &Rest) -> Next {
     let (state, waits, generation) = match rest {
         Rest::Settled(outcome) => return Next::Exit(exit_of(outcome)),
@@ -41,7 +43,7 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
         OnWait::Poll => match pause(state, waits) {
             Some(pause) => {
                 tokio::time::sleep(pause).await;
-                go_on(session, live, generation, Vec::new()).await
+                next(confirm(session, live, generation, Vec::new()).await)
             }
             None => {
                 tell(
@@ -50,13 +52,26 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
                 Next::Exit(Exit::Paused)
             }
         },
-        OnWait::Prompt => match prompt::ask(waits.clone()).await {
-            Said::Answers(answers) => go_on(session, live, generation, answers).await,
-            Said::Later => Next::Exit(Exit::Paused),
-            Said::Cancel => match session.cancel(live.operation()).await {
-                Some(rest) => Next::Rest(Box::new(rest)),
-                None => Next::Exit(Exit::Cancelled),
-            },
+        OnWait::Prompt => loop {
+            let said = prompt::ask(waits.clone()).await;
+            return match said {
+                Said::Answers(answers) => match confirm(session, live, generation, answers).await {
+                    // Nothing changed, so the person can say it again.
+                    Err(ConfirmRefused::Refused(why @ Refusal::BadAnswer(_))) => {
+                        tell(&format!("error: {why}"));
+                        continue;
+                    }
+                    confirmed => next(confirmed),
+                },
+                Said::Later => {
+                    tell("hint: nothing was confirmed; run again with --on-wait prompt to answer");
+                    Next::Exit(Exit::Paused)
+                }
+                Said::Cancel => match session.cancel(live.operation()).await {
+                    Some(rest) => Next::Rest(Box::new(rest)),
+                    None => Next::Exit(Exit::Cancelled),
+                },
+            };
         },
     }
 }
@@ -74,13 +89,24 @@ fn pause(state: Held, waits: &[Wait]) -> Option<Duration> {
     }
 }
 
-async fn go_on(
+/// Goes on with these answers, to the next rest. Where the operation has ended meanwhile it never
+/// answers: the end is on its way to whoever waits for it besides.
+async fn confirm(
     session: &Session,
     live: &mut Live,
     generation: Generation,
     answers: Vec<(WaitKey, Answer)>,
-) -> Next {
+) -> Result<Rest, ConfirmRefused> {
     match session.confirm(live, generation, answers).await {
+        Err(ConfirmRefused::Refused(Refusal::Ended { .. } | Refusal::AlreadyCancelled)) => {
+            std::future::pending().await
+        }
+        confirmed => confirmed,
+    }
+}
+
+fn next(confirmed: Result<Rest, ConfirmRefused>) -> Next {
+    match confirmed {
         Ok(rest) => Next::Rest(Box::new(rest)),
         Err(refused) => {
             tell(&format!("error: {refused}"));

@@ -13,7 +13,9 @@ use crate::engine::operation::flight::{Owner, Sent};
 use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::outcome::{Failure, Uncertainty};
 use crate::engine::operation::published::{CalledOutcome, PublicEvent};
-use crate::engine::operation::state::{Author, Call, CallAt, StepRef, StepState, ToolRun, TurnAt};
+use crate::engine::operation::state::{
+    Author, Call, CallAt, Seat, StepRef, StepState, ToolRun, TurnAt,
+};
 use crate::engine::operation::{Operation, Phase};
 use crate::engine::ports::{Permission, ToolOutcome};
 
@@ -97,8 +99,10 @@ impl Operation {
 
     pub(super) fn permission_decided(&mut self, request: RequestId, permission: Permission) {
         match self.in_flight.remove(&request).map(|flight| flight.owner) {
-            Some(Owner::Step(at)) if self.takes(at, request) => {
-                self.with_step_call(at, |_, call| {
+            Some(owner @ (Owner::Step(at) | Owner::Turn(Seat { at, .. })))
+                if self.takes(at, request) =>
+            {
+                self.with_call(owner, |_, call| {
                     call.at = match permission {
                         Permission::Allow => CallAt::Ready,
                         Permission::Ask { reason } => CallAt::Permission { reason },
@@ -107,7 +111,7 @@ impl Operation {
                     None
                 });
             }
-            Some(Owner::Step(at)) => self.given_up(at, request),
+            Some(Owner::Step(at) | Owner::Turn(Seat { at, .. })) => self.given_up(at, request),
             Some(Owner::Series(execution)) => self.series_permission(execution, permission),
             Some(Owner::Final(_) | Owner::Receipts) | None => {}
         }
@@ -123,12 +127,10 @@ impl Operation {
             self.note_settled(tool, &outcome);
         }
         match flight.owner {
-            Owner::Step(at) if self.takes(at, request) => {
-                self.with_step_call(at, |operation, call| match outcome {
+            owner @ (Owner::Step(at) | Owner::Turn(Seat { at, .. })) if self.takes(at, request) => {
+                self.with_call(owner, |operation, call| match outcome {
                     ToolOutcome::Pending { delivery } => {
-                        operation
-                            .deliveries
-                            .insert(delivery.clone(), Owner::Step(at));
+                        operation.deliveries.insert(delivery.clone(), owner);
                         call.at = CallAt::Delivery {
                             delivery,
                             delivered: None,
@@ -139,7 +141,7 @@ impl Operation {
                     outcome => Some(CallEnd::Replied(outcome)),
                 });
             }
-            Owner::Step(at) => {
+            Owner::Step(at) | Owner::Turn(Seat { at, .. }) => {
                 self.called_in_vain(flight.sent, outcome);
                 self.given_up(at, request);
             }
@@ -170,34 +172,18 @@ impl Operation {
 
     /// A delivery comes once; a second, late or unknown one is a late source (V11).
     pub(super) fn tool_delivered(&mut self, delivery: &str, outcome: ToolOutcome) {
-        let at = match self.deliveries.remove(delivery) {
-            Some(Owner::Step(at)) => at,
+        let owner = match self.deliveries.remove(delivery) {
+            Some(owner @ (Owner::Step(_) | Owner::Turn(_))) => owner,
             Some(Owner::Series(execution)) => return self.series_delivered(execution, outcome),
             Some(Owner::Final(_) | Owner::Receipts) | None => {
                 return self.record_late(None, "delivery", late_outcome(&outcome));
             }
         };
-        let state = self.take_state(at);
-        let state = match state {
-            StepState::Turn(mut turn) => {
-                if let TurnAt::Call(_, call) = &mut turn.at {
-                    self.note_settled(&call.tool, &outcome);
-                    deliver(call, outcome);
-                }
-                StepState::Turn(turn)
-            }
-            StepState::ToolRun(mut run) => {
-                self.note_settled(&run.call.tool, &outcome);
-                deliver(&mut run.call, outcome);
-                StepState::ToolRun(run)
-            }
-            other => {
-                self.record_late(None, "delivery", late_outcome(&outcome));
-                other
-            }
-        };
-        self.set_state(at, state);
-        self.wake(at);
+        self.with_call(owner, |operation, call| {
+            operation.note_settled(&call.tool, &outcome);
+            deliver(call, outcome);
+            None
+        });
     }
 
     pub(super) fn note_settled(&mut self, tool: &str, outcome: &ToolOutcome) {
@@ -213,35 +199,34 @@ impl Operation {
         }
     }
 
-    /// Lets a reply act on the call that a step is waiting with.
-    fn with_step_call(
+    /// Lets a reply act on the call that is waited for.
+    pub(super) fn with_call(
         &mut self,
-        at: StepRef,
+        owner: Owner,
         act: impl FnOnce(&mut Self, &mut Call) -> Option<CallEnd>,
     ) {
-        match self.take_state(at) {
-            StepState::Turn(mut turn) => {
+        match owner {
+            Owner::Turn(seat) => self.with_turn(seat, |operation, turn| {
                 let end = match &mut turn.at {
-                    TurnAt::Call(_, call) => act(self, call),
-                    TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
+                    TurnAt::Call(_, call) => act(operation, call),
+                    TurnAt::CallModel
+                    | TurnAt::CallingModel(_)
+                    | TurnAt::NextCall
+                    | TurnAt::Member { .. } => None,
                 };
-                match end {
-                    Some(end) => self.turn_call_over(at, turn, end),
+                operation.turn_call_over(seat, turn, end?)
+            }),
+            Owner::Step(at) => match self.take_state(at) {
+                StepState::ToolRun(mut run) => match act(self, &mut run.call) {
+                    Some(end) => self.tool_run_over(at, *run, end),
                     None => {
-                        self.set_state(at, StepState::Turn(turn));
-                        self.limit_follows_wait(at);
+                        self.set_state(at, StepState::ToolRun(run));
                         self.wake(at);
                     }
-                }
-            }
-            StepState::ToolRun(mut run) => match act(self, &mut run.call) {
-                Some(end) => self.tool_run_over(at, *run, end),
-                None => {
-                    self.set_state(at, StepState::ToolRun(run));
-                    self.wake(at);
-                }
+                },
+                other => self.set_state(at, other),
             },
-            other => self.set_state(at, other),
+            Owner::Series(_) | Owner::Final(_) | Owner::Receipts => {}
         }
     }
 

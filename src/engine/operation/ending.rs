@@ -304,25 +304,22 @@ impl Operation {
             TimeLimit::Running { .. } => {}
             TimeLimit::Unlimited | TimeLimit::Standing { .. } => return,
         }
-        let request = self.state_of(at).in_flight();
-        match self.take_state(at) {
-            StepState::Turn(turn) => {
-                // Its reply still comes and is a late source: the step has its answer, which is none.
-                if let Some(request) = request {
-                    self.out.push(Command::StopRequest { request });
-                }
-                self.leave_uncertain(
-                    at,
-                    Uncertain {
-                        why: Uncertainty::Timeout,
-                        text: "the step passed its time limit".into(),
-                        record: turn.record,
-                        stopping: request,
-                    },
-                );
-            }
-            other => self.set_state(at, other),
-        }
+        let record = match self.take_state(at) {
+            StepState::Turn(turn) => turn.record,
+            StepState::Council(council) => council.record,
+            other => return self.set_state(at, other),
+        };
+        // Replies still come and are late sources: the step has its answer, which is none.
+        let stopping = self.stop_flights_of(at);
+        self.leave_uncertain(
+            at,
+            Uncertain {
+                why: Uncertainty::Timeout,
+                text: "the step passed its time limit".into(),
+                record,
+                stopping,
+            },
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use crate::engine::evidence::Place;
 use crate::engine::id::{RequestId, RunId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::published::{CalledOutcome, PublicEvent};
-use crate::engine::operation::state::{StepRef, StepState};
+use crate::engine::operation::state::{Seat, StepRef, StepState};
 
 /// A request that is not answered yet.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub(super) struct Flight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Step(StepRef),
+    /// A conversation.
+    Turn(Seat),
     /// A pre or post step of an execution.
     Series(usize),
     /// The final verification of an execution.
@@ -46,6 +48,16 @@ pub(super) enum Sent {
     Look,
 }
 
+impl Owner {
+    /// The step that it belongs to, if it belongs to one.
+    pub(super) fn step(self) -> Option<StepRef> {
+        match self {
+            Self::Step(at) | Self::Turn(Seat { at, .. }) => Some(at),
+            Self::Series(_) | Self::Final(_) | Self::Receipts => None,
+        }
+    }
+}
+
 impl Operation {
     pub(super) fn request(&mut self, owner: Owner, sent: Sent) -> RequestId {
         self.counters.requests += 1;
@@ -59,21 +71,7 @@ impl Operation {
         if !self.active.contains(&at.execution) {
             return false;
         }
-        match self.state_of(at) {
-            StepState::Stopping(_) | StepState::Uncertain(_) => false,
-            StepState::Idle
-            | StepState::Ready
-            | StepState::Turn(_)
-            | StepState::ToolRun(_)
-            | StepState::GateChecks(_)
-            | StepState::OperatorGate
-            | StepState::Condition
-            | StepState::Repeating(_)
-            | StepState::Claimed(_)
-            | StepState::Settled(_)
-            | StepState::Skipped(_)
-            | StepState::Stopped => self.state_of(at).in_flight() == Some(request),
-        }
+        self.state_of(at).waits_for(request)
     }
 
     /// A reply has come that its step gave up: nothing of it is in flight any more.
@@ -90,10 +88,13 @@ impl Operation {
                     self.set_state(at, StepState::Stopping(stopping));
                 }
             }
-            StepState::Uncertain(mut uncertain) if uncertain.stopping == Some(request) => {
-                uncertain.stopping = None;
+            StepState::Uncertain(mut uncertain) => {
+                uncertain.stopping.remove(&request);
+                let is_quiet = uncertain.stopping.is_empty();
                 self.set_state(at, StepState::Uncertain(uncertain));
-                self.free_agent_of(at);
+                if is_quiet {
+                    self.free_agent_of(at);
+                }
             }
             other => self.set_state(at, other),
         }

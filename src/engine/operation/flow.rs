@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::engine::id::{ExecutionId, Lap, RequestId};
 use crate::engine::limits;
 use crate::engine::operation::event::{Command, Timer};
-use crate::engine::operation::flight::Owner;
 use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::prompt::HandoffBlock;
@@ -74,6 +73,7 @@ impl Execution {
             | StepState::GateChecks(_)
             | StepState::OperatorGate
             | StepState::Condition
+            | StepState::Council(_)
             | StepState::Repeating(_)
             | StepState::Claimed(_)
             | StepState::Uncertain(_)
@@ -160,6 +160,7 @@ impl Operation {
             StepState::GateChecks(_) => self.advance_gate_checks(at),
             StepState::Claimed(_) => self.advance_claimed(at),
             StepState::Repeating(_) => self.advance_repeat(at),
+            StepState::Council(_) => self.advance_council(at),
             StepState::OperatorGate
             | StepState::Condition
             | StepState::Settled(_)
@@ -331,11 +332,11 @@ impl Operation {
         for next in self.agents.forget(at) {
             self.wake(next);
         }
-        self.deliveries.retain(|_, owner| *owner != Owner::Step(at));
+        self.deliveries.retain(|_, owner| owner.step() != Some(at));
         let in_flight: BTreeSet<RequestId> = self
             .in_flight
             .iter()
-            .filter(|(_, flight)| flight.owner == Owner::Step(at))
+            .filter(|(_, flight)| flight.owner.step() == Some(at))
             .map(|(request, _)| *request)
             .collect();
         if in_flight.is_empty() {

@@ -264,7 +264,7 @@ impl Operation {
             }
             Some(Owner::Final(execution)) => self.final_decided(execution, decision),
             Some(Owner::Receipts) => self.out.push(Command::ReportReceipts(decision)),
-            Some(Owner::Series(_)) | None => self.record_late_decision(&decision),
+            Some(Owner::Turn(_) | Owner::Series(_)) | None => self.record_late_decision(&decision),
         }
         self.settle_if_quiet();
     }

@@ -10,6 +10,7 @@
 //! | `flow` | joins, laps, retry edges, the end of the graph (G6–G10) |
 //! | `work` | how a step begins and how its verdict is taken |
 //! | `turn`, `route`, `prompt` | a model's run (G4, G18) |
+//! | `council` | several agents on one step (G11) |
 //! | `call` | a tool call's way through scope, permission and dispatch (M6, V17) |
 //! | `flight` | requests that are not answered yet |
 //! | `look`, `observe` | verification (V3, V13, V26) |
@@ -22,6 +23,7 @@
 //! the driver. A reply whose request nobody waits for any more is not refused but kept as a late source.
 
 mod call;
+mod council;
 mod effects;
 mod ending;
 pub mod event;

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use crate::engine::id::Generation;
 use crate::engine::operation::call::CallEnd;
 use crate::engine::operation::event::Command;
+use crate::engine::operation::flight::Owner;
 use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::published::{PublicEvent, PublicWait};
 use crate::engine::operation::route;
 use crate::engine::operation::state::{
-    Author, Bodies, Call, CallAt, Claim, LookAt, Looks, Series, Stage, StepRef, StepState, TurnAt,
-    Uncertain, WorkRecord,
+    Author, Bodies, Call, CallAt, Chair, Claim, LookAt, Looks, Seat, Series, Stage, StepRef,
+    StepState, TurnAt, Uncertain, WorkRecord,
 };
 use crate::engine::operation::wait::{
     Accepting, Answer, BadAnswer, Direction, OperatorVerdict, Permit, Question, Wait, WaitKey,
@@ -145,6 +146,18 @@ impl Operation {
             StepState::Turn(turn) => {
                 if let TurnAt::Call(_, call) = &turn.at {
                     waits.extend(call_wait(key(owner_phase), call));
+                }
+            }
+            StepState::Council(council) => {
+                for (chair, turn) in &council.turns {
+                    if let TurnAt::Call(_, call) = &turn.at {
+                        // The chair tells the members' questions apart.
+                        let key = WaitKey {
+                            check: Some(*chair),
+                            ..key(owner_phase)
+                        };
+                        waits.extend(call_wait(key, call));
+                    }
                 }
             }
             StepState::ToolRun(run) => waits.extend(call_wait(key(owner_phase), &run.call)),
@@ -498,6 +511,14 @@ impl Operation {
                 }
                 StepState::Turn(turn)
             }
+            StepState::Council(mut council) => {
+                for turn in council.turns.values_mut() {
+                    if let TurnAt::Call(_, call) = &mut turn.at {
+                        ask_again(call);
+                    }
+                }
+                StepState::Council(council)
+            }
             StepState::ToolRun(mut run) => {
                 ask_again(&mut run.call);
                 StepState::ToolRun(run)
@@ -629,27 +650,31 @@ impl Operation {
                     }
                 }
             }
-            (StepState::Turn(mut turn), Answer::Permit(permit)) => match permit {
-                Permit::Deny => self.turn_call_over(at, turn, CallEnd::Denied(DENIED.into())),
-                Permit::Allow => {
-                    if let TurnAt::Call(_, call) = &mut turn.at {
-                        call.at = CallAt::Ready;
-                    }
-                    self.set_state(at, StepState::Turn(turn));
-                    self.run_limit(at);
-                    self.wake(at);
-                }
-            },
-            (StepState::ToolRun(mut run), Answer::Permit(permit)) => match permit {
-                Permit::Deny => self.tool_run_over(at, *run, CallEnd::Denied(DENIED.into())),
-                Permit::Allow => {
-                    run.call.at = CallAt::Ready;
-                    self.set_state(at, StepState::ToolRun(run));
-                    self.wake(at);
-                }
-            },
+            (state @ StepState::Turn(_), Answer::Permit(permit)) => {
+                self.set_state(at, state);
+                self.permit(Owner::Turn(Seat::lone(at)), permit);
+            }
+            (state @ StepState::Council(_), Answer::Permit(permit)) => {
+                self.set_state(at, state);
+                let chair = Chair::Council(key.check.unwrap_or_default());
+                self.permit(Owner::Turn(Seat { at, chair }), permit);
+            }
+            (state @ StepState::ToolRun(_), Answer::Permit(permit)) => {
+                self.set_state(at, state);
+                self.permit(Owner::Step(at), permit);
+            }
             (state, _) => self.set_state(at, state),
         }
+    }
+
+    fn permit(&mut self, owner: Owner, permit: Permit) {
+        self.with_call(owner, |_, call| match permit {
+            Permit::Deny => Some(CallEnd::Denied(DENIED.into())),
+            Permit::Allow => {
+                call.at = CallAt::Ready;
+                None
+            }
+        });
     }
 
     /// What a person supplies is the operator's for ever; its verification is still asked (V10a).

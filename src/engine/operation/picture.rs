@@ -107,6 +107,7 @@ impl Operation {
             StepState::Idle
             | StepState::Ready
             | StepState::Skipped(_)
+            | StepState::Council(_)
             | StepState::Repeating(_)
             | StepState::Stopping(_)
             | StepState::Stopped => (None, None),
@@ -145,10 +146,12 @@ fn status(state: &StepState) -> StepStatus {
     match state {
         StepState::Idle => StepStatus::Idle,
         StepState::Ready => StepStatus::Ready,
-        StepState::Turn(_) | StepState::ToolRun(_) => held.map_or(StepStatus::Running, held_status),
-        StepState::GateChecks(_) | StepState::Claimed(_) if state.in_flight().is_some() => {
-            StepStatus::Verifying
+        StepState::Turn(_) | StepState::Council(_) | StepState::ToolRun(_) => {
+            held.map_or(StepStatus::Running, held_status)
         }
+        // While it is looked at again, what it said before doesn't count.
+        StepState::GateChecks(gate) if gate.at.in_flight().is_some() => StepStatus::Verifying,
+        StepState::Claimed(claimed) if claimed.at.in_flight().is_some() => StepStatus::Verifying,
         StepState::GateChecks(_) | StepState::Claimed(_) => {
             held.map_or(StepStatus::Verifying, held_status)
         }

@@ -49,8 +49,18 @@ pub(super) fn system(agent: Option<&str>, routine: &[String]) -> String {
         .join("\n\n")
 }
 
-/// The one user message.
+/// The one user message of a run that ends by a verdict.
 pub(super) fn message(brief: &Brief) -> String {
+    with_ending(brief, &ending(brief))
+}
+
+/// The same for a council's leader, who is told of the council first.
+pub(super) fn message_with(brief: &Brief, council: &str) -> String {
+    with_ending(brief, &format!("{council}\n\n{}", ending(brief)))
+}
+
+/// The message of a run that ends in another way.
+pub(super) fn with_ending(brief: &Brief, ending: &str) -> String {
     let mut text = format!("# {}\n", brief.name);
     let mut section = |title: &str, body: &str| {
         // Writing to a String can't fail.
@@ -87,7 +97,7 @@ pub(super) fn message(brief: &Brief) -> String {
         });
         section("Memory", &list(entries));
     }
-    section("How to end", &ending(brief));
+    section("How to end", ending);
     text
 }
 
@@ -136,9 +146,9 @@ fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 /// What the model is told after an answer that can't count (G4).
-pub(super) fn correction(problems: &[String]) -> String {
+pub(super) fn correction(tool: &str, problems: &[String]) -> String {
     format!(
-        "That did not end the step: {}. Call `{ROUTE_TOOL}` again, corrected.",
+        "That did not end the step: {}. Call `{tool}` again, corrected.",
         problems.join("; ")
     )
 }

@@ -11,7 +11,8 @@ use crate::engine::operation::flight::Owner;
 use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::published::SettledVerdict;
 use crate::engine::operation::state::{
-    Author, Claim, Execution, Iteration, Repeat, Repeating, Stage, StepRef, StepState, WorkRecord,
+    Author, Claim, Execution, Iteration, Repeat, Repeating, Seat, Stage, StepRef, StepState,
+    WorkRecord,
 };
 use crate::engine::operation::{Operation, Todo};
 use crate::engine::routine::data_path::{self, DataPath};
@@ -364,7 +365,9 @@ impl Operation {
             self.agents.hand_over(execution, at);
             for flight in self.in_flight.values_mut() {
                 let is_below = match flight.owner {
-                    Owner::Step(step) => step.execution == execution,
+                    Owner::Step(step) | Owner::Turn(Seat { at: step, .. }) => {
+                        step.execution == execution
+                    }
                     Owner::Series(index) | Owner::Final(index) => index == execution,
                     Owner::Receipts => false,
                 };
@@ -373,7 +376,9 @@ impl Operation {
                 }
             }
             self.deliveries.retain(|_, owner| match owner {
-                Owner::Step(step) => step.execution != execution,
+                Owner::Step(step) | Owner::Turn(Seat { at: step, .. }) => {
+                    step.execution != execution
+                }
                 Owner::Series(index) | Owner::Final(index) => *index != execution,
                 Owner::Receipts => true,
             });

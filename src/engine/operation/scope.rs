@@ -133,6 +133,7 @@ impl Execution {
             StepState::Idle
             | StepState::Ready
             | StepState::Condition
+            | StepState::Council(_)
             | StepState::Turn(_)
             | StepState::ToolRun(_)
             | StepState::GateChecks(_)

@@ -14,6 +14,7 @@ use crate::engine::operation::look::FinalLook;
 use crate::engine::operation::outcome::{Uncertainty, Verdict};
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::ports::{Message, OfferedTool, ToolCall, ToolChoice, ToolOutcome};
+use crate::engine::routine::definition::CouncilDefinition;
 use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
 use crate::engine::verify::{Attestation, Decision, Finding, Held, Oversized};
 
@@ -137,6 +138,8 @@ pub(super) enum StepState {
     OperatorGate,
     /// Its condition is false, and it waits for that to change (V20).
     Condition,
+    /// A council works (G11).
+    Council(Box<Council>),
     /// A nested routine runs for each of its iterations.
     Repeating(Box<Repeat>),
     /// Its verdict is pass; its verification is asked for or isn't there yet.
@@ -164,6 +167,7 @@ impl StepState {
             | Self::GateChecks(_)
             | Self::OperatorGate
             | Self::Condition
+            | Self::Council(_)
             | Self::Repeating(_)
             | Self::Claimed(_)
             | Self::Uncertain(_)
@@ -171,20 +175,19 @@ impl StepState {
         }
     }
 
-    /// What is in flight for the step, if anything.
-    pub(super) fn in_flight(&self) -> Option<RequestId> {
-        match self {
-            Self::Turn(turn) => match &turn.at {
-                TurnAt::CallingModel(request) => Some(*request),
-                TurnAt::Call(_, call) => call.at.in_flight(),
-                TurnAt::CallModel | TurnAt::NextCall => None,
-            },
+    /// Whether the step waits for this reply.
+    pub(super) fn waits_for(&self, request: RequestId) -> bool {
+        let held = match self {
+            Self::Turn(turn) => turn.in_flight(),
+            Self::Council(council) => {
+                let mut turns = council.turns.values();
+                return turns.any(|turn| turn.in_flight() == Some(request));
+            }
             Self::ToolRun(run) => run.call.at.in_flight(),
             Self::GateChecks(checks) => checks.at.in_flight(),
             Self::Claimed(claimed) => claimed.at.in_flight(),
-            Self::Uncertain(uncertain) => uncertain.stopping,
-            // What its iterations have in flight is their steps' own; what stops isn't waited for singly.
-            Self::Repeating(_) | Self::Stopping(_) => None,
+            // What its iterations have in flight is their steps' own; what was given up isn't waited for.
+            Self::Repeating(_) | Self::Stopping(_) | Self::Uncertain(_) => None,
             Self::Idle
             | Self::Ready
             | Self::OperatorGate
@@ -192,16 +195,15 @@ impl StepState {
             | Self::Settled(_)
             | Self::Skipped(_)
             | Self::Stopped => None,
-        }
+        };
+        held == Some(request)
     }
 
     /// How badly the step holds the operation up, if it waits at all.
     pub(super) fn held(&self) -> Option<Held> {
         match self {
-            Self::Turn(turn) => match &turn.at {
-                TurnAt::Call(_, call) => call.at.held(),
-                TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
-            },
+            Self::Turn(turn) => turn.held(),
+            Self::Council(council) => council.turns.values().filter_map(Turn::held).max(),
             Self::ToolRun(run) => run.call.at.held(),
             Self::GateChecks(checks) => checks.at.held().or(checks.looks.unlifted()),
             Self::OperatorGate | Self::Condition => Some(Held::Waiting),
@@ -262,6 +264,7 @@ pub(super) enum Repeating {
 pub(super) struct Turn {
     pub(super) run: RunId,
     pub(super) agent: String,
+    pub(super) goal: Goal,
     pub(super) system: String,
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) offered: Arc<[OfferedTool]>,
@@ -276,6 +279,139 @@ pub(super) struct Turn {
     pub(super) record: WorkRecord,
 }
 
+impl Turn {
+    fn in_flight(&self) -> Option<RequestId> {
+        match &self.at {
+            TurnAt::CallingModel(request) => Some(*request),
+            TurnAt::Call(_, call) => call.at.in_flight(),
+            TurnAt::CallModel | TurnAt::NextCall | TurnAt::Member { .. } => None,
+        }
+    }
+
+    fn held(&self) -> Option<Held> {
+        match &self.at {
+            TurnAt::Call(_, call) => call.at.held(),
+            TurnAt::CallModel
+            | TurnAt::CallingModel(_)
+            | TurnAt::NextCall
+            | TurnAt::Member { .. } => None,
+        }
+    }
+}
+
+/// What a run is to end with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// A verdict by `route_next_steps`; after a vote it must be this one (G11).
+    Route { must: Option<Verdict> },
+    /// A contribution in words.
+    Say,
+    /// A structured vote.
+    Vote,
+    /// A part for each member.
+    Assign { members: Vec<String> },
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) enum TurnEnd {
+    Verdict(Box<Claim>),
+    Said(String),
+    Vote {
+        verdict: Verdict,
+        reasoning: String,
+    },
+    Parts(BTreeMap<String, String>),
+    /// Nobody can say what came of it.
+    Uncertain {
+        why: Uncertainty,
+        text: String,
+    },
+    /// The provider provably didn't take the request, and nothing was done before.
+    NotTaken {
+        text: String,
+    },
+}
+
+/// Where a conversation sits: alone on its step, or at a council.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seat {
+    pub(super) at: StepRef,
+    pub(super) chair: Chair,
+}
+
+/// Whose conversation it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chair {
+    /// The step's only one.
+    Lone,
+    /// One of a council: 0 is the leader's, `n` the `n`-th member's.
+    Council(usize),
+}
+
+impl Seat {
+    pub(super) fn lone(at: StepRef) -> Self {
+        Self {
+            at,
+            chair: Chair::Lone,
+        }
+    }
+}
+
+/// A council at work (G11).
+#[derive(Debug)]
+pub(super) struct Council {
+    pub(super) definition: CouncilDefinition,
+    /// Conversations that are open, by chair.
+    pub(super) turns: BTreeMap<usize, Turn>,
+    /// Chairs of members whose turn is still to come.
+    pub(super) to_come: VecDeque<usize>,
+    /// What the leader gave each member to do.
+    pub(super) parts: BTreeMap<String, String>,
+    /// What the members gave so far, in order.
+    pub(super) contributions: Vec<Contribution>,
+    /// Calls of members that the leader may still make.
+    pub(super) calls_left: u32,
+    pub(super) round: Round,
+    /// Whether the lap's first request went out.
+    pub(super) submitted: bool,
+    pub(super) record: WorkRecord,
+}
+
+/// What a council is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Round {
+    /// The leader gives each member its part.
+    Assigning,
+    /// The members contribute.
+    Members,
+    /// The leader ends the step.
+    Leader,
+}
+
+/// What came of one member's run.
+#[derive(Debug, Clone)]
+pub(super) struct Contribution {
+    pub(super) member: String,
+    pub(super) run: RunId,
+    pub(super) given: Given,
+}
+
+/// What a member gave.
+#[derive(Debug, Clone)]
+pub(super) enum Given {
+    Said(String),
+    Vote {
+        verdict: Verdict,
+        reasoning: String,
+    },
+    /// Nothing that counts, and why.
+    Nothing {
+        why: Uncertainty,
+        text: String,
+    },
+}
+
 /// Where a conversation stands.
 #[derive(Debug)]
 pub(super) enum TurnAt {
@@ -287,6 +423,12 @@ pub(super) enum TurnAt {
     NextCall,
     /// One of its calls is on its way; the text is the provider's id of the call.
     Call(String, Call),
+    /// A council's leader asked a member; the call is the provider's id.
+    Member {
+        call: String,
+        member: String,
+        args: Value,
+    },
 }
 
 /// A tool call on its way.
@@ -497,8 +639,8 @@ pub(super) struct Uncertain {
     pub(super) why: Uncertainty,
     pub(super) text: String,
     pub(super) record: WorkRecord,
-    /// What was asked to stop when the step gave up; its reply still comes.
-    pub(super) stopping: Option<RequestId>,
+    /// What was asked to stop when the step gave up; its replies still come.
+    pub(super) stopping: BTreeSet<RequestId>,
 }
 
 /// Pre or post steps on their way (V23).

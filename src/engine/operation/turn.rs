@@ -11,13 +11,16 @@ use crate::engine::id::RequestId;
 use crate::engine::limits;
 use crate::engine::operation::Operation;
 use crate::engine::operation::call::{CallEnd, Progress};
+use crate::engine::operation::council;
 use crate::engine::operation::event::Command;
 use crate::engine::operation::flight::{Flight, Owner, Sent};
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::prompt::{self, Brief, WayOn};
 use crate::engine::operation::published::{CalledOutcome, PublicEvent};
 use crate::engine::operation::route::{self, ROUTE_TOOL};
-use crate::engine::operation::state::{Call, CallAt, StepRef, StepState, Turn, TurnAt, WorkRecord};
+use crate::engine::operation::state::{
+    Call, CallAt, Chair, Goal, Seat, StepRef, StepState, Turn, TurnAt, TurnEnd, WorkRecord,
+};
 use crate::engine::ports::{
     CallArguments, Finish, Message, ModelAnswer, ModelOutcome, ModelReply, ModelRequest,
     OfferedTool, ToolCall, ToolChoice,
@@ -28,7 +31,6 @@ use crate::engine::routine::template::MissingValue;
 impl Operation {
     /// Begins a fresh conversation on a step whose lap has just begun.
     pub(super) fn begin_turn(&mut self, at: StepRef, agent: &str, work: &ModelWork) {
-        let profile = self.plan.agents[agent].clone();
         let brief = match self.brief(at, work) {
             Ok(brief) => brief,
             Err(missing) => {
@@ -36,24 +38,54 @@ impl Operation {
                 return self.fail_step(at, Failure::TemplateFailed { text });
             }
         };
-        let routine = match self.routine_instructions(at.execution) {
-            Ok(routine) => routine,
-            Err(missing) => {
-                let text = missing.to_string();
-                return self.fail_step(at, Failure::TemplateFailed { text });
+        let message = prompt::message(&brief);
+        match self.open_turn(
+            at,
+            agent,
+            work,
+            Goal::Route { must: None },
+            message,
+            Vec::new(),
+        ) {
+            Ok(turn) => {
+                self.set_state(at, StepState::Turn(Box::new(turn)));
+                self.limit(at, work.timeout_ms);
+                self.wake(at);
             }
+            Err(failure) => self.fail_step(at, failure),
+        }
+    }
+
+    /// A fresh conversation of an agent with a goal (G17): its message, its tools, its run.
+    pub(super) fn open_turn(
+        &mut self,
+        at: StepRef,
+        agent: &str,
+        work: &ModelWork,
+        goal: Goal,
+        message: String,
+        besides: Vec<OfferedTool>,
+    ) -> Result<Turn, Failure> {
+        let routine =
+            self.routine_instructions(at.execution)
+                .map_err(|missing| Failure::TemplateFailed {
+                    text: missing.to_string(),
+                })?;
+        let instructions = self.plan.agents[agent].instructions.clone();
+        let system = prompt::system(instructions.as_deref(), &routine);
+        let mut offered = self.offered(agent, work);
+        offered.extend(besides);
+        let choice = match (goal.tool(), offered.is_empty()) {
+            (Some(tool), true) => ToolChoice::Forced(tool.to_owned()),
+            (Some(_) | None, _) => ToolChoice::Auto,
         };
-        let system = prompt::system(profile.instructions.as_deref(), &routine);
-        let offered = self.offered(at, agent, work);
-        let choice = match offered.len() {
-            1 => ToolChoice::Forced(ROUTE_TOOL.to_owned()),
-            _ => ToolChoice::Auto,
-        };
+        offered.extend(self.ending_tool(at, &goal));
         let run = self.next_run();
-        let turn = Turn {
+        Ok(Turn {
             agent: agent.to_owned(),
+            goal,
             system,
-            messages: vec![Arc::new(Message::User(prompt::message(&brief)))],
+            messages: vec![Arc::new(Message::User(message))],
             offered: offered.into(),
             choice,
             model_calls: 0,
@@ -66,10 +98,20 @@ impl Operation {
                 ..WorkRecord::default()
             },
             run,
-        };
-        self.set_state(at, StepState::Turn(Box::new(turn)));
-        self.limit(at, work.timeout_ms);
-        self.wake(at);
+        })
+    }
+
+    /// The tool that ends a run with this goal, as it is offered.
+    fn ending_tool(&self, at: StepRef, goal: &Goal) -> Option<OfferedTool> {
+        match goal {
+            Goal::Route { .. } => Some(route::offered(
+                &self.executions[at.execution].graph,
+                at.step,
+            )),
+            Goal::Say => None,
+            Goal::Vote => Some(council::vote_tool()),
+            Goal::Assign { members } => Some(council::assign_tool(members)),
+        }
     }
 
     /// The routine's instructions, then those of the nested routines around the step.
@@ -90,7 +132,7 @@ impl Operation {
         Ok(texts)
     }
 
-    fn brief(&self, at: StepRef, work: &ModelWork) -> Result<Brief, MissingValue> {
+    pub(super) fn brief(&self, at: StepRef, work: &ModelWork) -> Result<Brief, MissingValue> {
         let scope = self.scope(at);
         let execution = &self.executions[at.execution];
         let graph = &execution.graph;
@@ -134,10 +176,9 @@ impl Operation {
         })
     }
 
-    /// The tools of the step's scope (V17), and always the one that ends the run (G4).
-    fn offered(&self, at: StepRef, agent: &str, work: &ModelWork) -> Vec<OfferedTool> {
-        let mut offered: Vec<OfferedTool> = self
-            .plan
+    /// The tools of the step's scope (V17).
+    fn offered(&self, agent: &str, work: &ModelWork) -> Vec<OfferedTool> {
+        self.plan
             .tools
             .values()
             .filter(|tool| self.in_scope(agent, work, &tool.name))
@@ -146,12 +187,7 @@ impl Operation {
                 description: tool.description.clone(),
                 schema: tool.schema.clone(),
             })
-            .collect();
-        offered.push(route::offered(
-            &self.executions[at.execution].graph,
-            at.step,
-        ));
-        offered
+            .collect()
     }
 
     /// (the step's tools, else the agent's, else none) ∩ the agent's ∩ the routine's (V17).
@@ -170,50 +206,83 @@ impl Operation {
     }
 
     pub(super) fn advance_turn(&mut self, at: StepRef) {
+        let mut turn = match self.take_state(at) {
+            StepState::Turn(turn) => turn,
+            other => return self.set_state(at, other),
+        };
+        let end = self.drive(Seat::lone(at), &mut turn);
+        self.after_turn(at, turn, end);
+    }
+
+    /// Brings a conversation on as far as possible. Says how it ended, if it did.
+    pub(super) fn drive(&mut self, seat: Seat, turn: &mut Turn) -> Option<TurnEnd> {
         loop {
-            let state = self.take_state(at);
-            let StepState::Turn(mut turn) = state else {
-                return self.set_state(at, state);
-            };
             match &mut turn.at {
-                TurnAt::CallingModel(_) => return self.set_state(at, StepState::Turn(turn)),
-                TurnAt::CallModel => return self.call_model(at, turn),
+                TurnAt::CallingModel(_) | TurnAt::Member { .. } => return None,
+                TurnAt::CallModel => return self.call_model(seat, turn),
                 TurnAt::NextCall => match turn.calls.pop_front() {
-                    None => {
-                        turn.at = TurnAt::CallModel;
-                        self.set_state(at, StepState::Turn(turn));
+                    None => turn.at = TurnAt::CallModel,
+                    Some(call) => {
+                        if let Some(end) = self.next_call(seat, turn, call) {
+                            return Some(end);
+                        }
                     }
-                    Some(call) => self.next_call(at, turn, call),
                 },
                 TurnAt::Call(_, call) => {
-                    let place = self.place(at);
-                    match self.advance_call(Owner::Step(at), &place, call) {
-                        Progress::Over(end) => self.turn_call_over(at, turn, end),
+                    let place = self.place(seat.at);
+                    match self.advance_call(Owner::Turn(seat), &place, call) {
+                        Progress::Over(end) => {
+                            if let Some(end) = self.turn_call_over(seat, turn, end) {
+                                return Some(end);
+                            }
+                        }
                         Progress::Waits => {
                             if matches!(call.at, CallAt::InFlight(_))
                                 && self.side_effects(&call.tool).any()
                             {
                                 turn.effects = true;
                             }
-                            return self.set_state(at, StepState::Turn(turn));
+                            return None;
                         }
                     }
                 }
             }
-            if !matches!(self.state_of(at), StepState::Turn(_)) || self.is_over_or_settling() {
-                return;
+        }
+    }
+
+    /// Puts a step's conversation back, or takes its end as the step's.
+    pub(super) fn after_turn(&mut self, at: StepRef, turn: Box<Turn>, end: Option<TurnEnd>) {
+        match end {
+            None => {
+                self.set_state(at, StepState::Turn(turn));
+                self.limit_follows_wait(at);
+            }
+            Some(TurnEnd::Verdict(mut claim)) => {
+                claim.record = turn.record;
+                self.claim(at, *claim);
+            }
+            Some(TurnEnd::Uncertain { why, text }) => {
+                self.make_uncertain(at, why, text, turn.record);
+            }
+            Some(TurnEnd::NotTaken { text }) => {
+                self.fail_step(at, Failure::ModelRefusedRequest { text });
+            }
+            Some(TurnEnd::Said(_) | TurnEnd::Vote { .. } | TurnEnd::Parts(_)) => {
+                unreachable!("BUG: only a council's runs end like this")
             }
         }
     }
 
-    fn call_model(&mut self, at: StepRef, mut turn: Box<Turn>) {
+    fn call_model(&mut self, seat: Seat, turn: &mut Turn) -> Option<TurnEnd> {
         if self.is_halted() {
-            return self.set_state(at, StepState::Turn(turn));
+            return None;
         }
-        let (max, _) = self.allowances(at);
+        let (max, _) = self.allowances(seat.at);
         if turn.model_calls >= max {
-            let text = format!("the run used its {max} model calls without a verdict");
-            return self.make_uncertain(at, Uncertainty::MaxModelCalls, text, turn.record);
+            return Some(TurnEnd::Uncertain {
+                why: Uncertainty::MaxModelCalls,
+                text: format!("the run used its {max} model calls without a verdict"),
+            });
         }
         turn.model_calls += 1;
         let profile = &self.plan.agents[&turn.agent];
@@ -227,21 +296,20 @@ impl Operation {
             max_output_tokens: profile.max_output_tokens,
         };
         let sent = Sent::Model {
-            place: self.place(at),
+            place: self.place(seat.at),
             run: turn.run.clone(),
             turn: turn.model_calls,
             model: call.model.to_string(),
         };
-        let request = self.request(Owner::Step(at), sent);
+        let request = self.request(Owner::Turn(seat), sent);
         turn.at = TurnAt::CallingModel(request);
-        let command = Command::CallModel {
+        self.out.push(Command::CallModel {
             request,
             run: turn.run.clone(),
-            place: self.place(at),
+            place: self.place(seat.at),
             call: Box::new(call),
-        };
-        self.set_state(at, StepState::Turn(turn));
-        self.out.push(command);
+        });
+        None
     }
 
     /// `max_model_calls` and `corrections` of a step.
@@ -266,6 +334,7 @@ impl Operation {
     pub(super) fn request_sent(&mut self, request: RequestId, attempt: u32) {
         // Told after the request was answered or abandoned: nothing to count it against any more.
         let Some(Flight {
+            owner,
             sent:
                 Sent::Model {
                     place,
@@ -273,14 +342,13 @@ impl Operation {
                     turn,
                     model,
                 },
-            ..
         }) = self.in_flight.get(&request).cloned()
         else {
             return;
         };
         self.usage.model_calls += 1;
         let at = crate::engine::operation::at(&place);
-        if turn == 1 && attempt == 1 {
+        if turn == 1 && attempt == 1 && self.submits(owner) {
             self.publish(PublicEvent::StepSubmitted { at: at.clone() });
         }
         self.publish(PublicEvent::ModelCalled {
@@ -292,21 +360,67 @@ impl Operation {
         });
     }
 
+    /// Whether the first request of a run is its lap's first: of a council's runs only one is.
+    fn submits(&mut self, owner: Owner) -> bool {
+        let Owner::Turn(Seat {
+            at,
+            chair: Chair::Council(_),
+        }) = owner
+        else {
+            return true;
+        };
+        let mut state = self.take_state(at);
+        let first = match &mut state {
+            StepState::Council(council) => !std::mem::replace(&mut council.submitted, true),
+            _ => false,
+        };
+        self.set_state(at, state);
+        first
+    }
+
     pub(super) fn model_replied(&mut self, request: RequestId, reply: ModelReply) {
         match self.in_flight.remove(&request) {
             Some(Flight {
-                owner: Owner::Step(at),
+                owner: Owner::Turn(seat),
                 ..
-            }) if self.takes(at, request) => self.step_replied(at, reply),
+            }) if self.takes(seat.at, request) => {
+                self.with_turn(seat, |operation, turn| operation.replied(seat, turn, reply));
+            }
             Some(flight) => {
                 self.record_late_reply(Some(&flight), reply);
-                if let Owner::Step(at) = flight.owner {
+                if let Some(at) = flight.owner.step() {
                     self.given_up(at, request);
                 }
             }
             None => self.record_late_reply(None, reply),
         }
         self.settle_if_quiet();
+    }
+
+    /// Lets something act on the conversation at a seat, and takes what came of it.
+    pub(super) fn with_turn(
+        &mut self,
+        seat: Seat,
+        act: impl FnOnce(&mut Self, &mut Turn) -> Option<TurnEnd>,
+    ) {
+        match (self.take_state(seat.at), seat.chair) {
+            (StepState::Turn(mut turn), Chair::Lone) => {
+                let end = act(self, &mut turn);
+                self.after_turn(seat.at, turn, end);
+                self.wake(seat.at);
+            }
+            (StepState::Council(mut council), Chair::Council(chair)) => {
+                match council.turns.remove(&chair) {
+                    Some(mut turn) => {
+                        let end = act(self, &mut turn);
+                        self.after_seat(seat.at, council, chair, turn, end);
+                    }
+                    None => self.set_state(seat.at, StepState::Council(council)),
+                }
+                self.wake(seat.at);
+            }
+            (other, _) => self.set_state(seat.at, other),
+        }
     }
 
     fn record_late_reply(&mut self, flight: Option<&Flight>, reply: ModelReply) {
@@ -326,24 +440,20 @@ impl Operation {
         self.usage.output_tokens += answer.usage.output_tokens;
     }
 
-    fn step_replied(&mut self, at: StepRef, reply: ModelReply) {
-        let mut turn = match self.take_state(at) {
-            StepState::Turn(turn) => turn,
-            other => return self.set_state(at, other),
-        };
+    fn replied(&mut self, seat: Seat, turn: &mut Turn, reply: ModelReply) -> Option<TurnEnd> {
         let ModelReply {
             outcome,
             request,
             response,
         } = reply;
-        self.keep_exchange(at, &mut turn, request, response);
-        let uncertain = match outcome {
+        self.keep_exchange(seat.at, turn, request, response);
+        let (why, text) = match outcome {
             ModelOutcome::Answered(answer) => {
                 self.count_tokens(&answer);
-                return self.answered(at, turn, answer);
+                return self.answered(seat, turn, answer);
             }
             ModelOutcome::NotTaken { reason } if !turn.effects => {
-                return self.fail_step(at, Failure::ModelRefusedRequest { text: reason });
+                return Some(TurnEnd::NotTaken { text: reason });
             }
             // Something may have been done before: a plain failure would hide it (G3).
             ModelOutcome::NotTaken { reason } => (Uncertainty::EffectUnknown, reason),
@@ -351,7 +461,7 @@ impl Operation {
             ModelOutcome::Unreadable { reason } => (Uncertainty::UnreadableAnswer, reason),
             ModelOutcome::Stopped => (Uncertainty::NoAnswer, "the request was stopped".into()),
         };
-        self.make_uncertain(at, uncertain.0, uncertain.1, turn.record);
+        Some(TurnEnd::Uncertain { why, text })
     }
 
     fn keep_exchange(&mut self, at: StepRef, turn: &mut Turn, request: Bytes, response: Bytes) {
@@ -368,33 +478,30 @@ impl Operation {
         }
     }
 
-    fn answered(&mut self, at: StepRef, mut turn: Box<Turn>, answer: ModelAnswer) {
+    fn answered(&mut self, seat: Seat, turn: &mut Turn, answer: ModelAnswer) -> Option<TurnEnd> {
+        let uncertain = |why, text: String| Some(TurnEnd::Uncertain { why, text });
         match &answer.finish {
             Finish::Complete => {}
             // Never acted on, also where its JSON happens to be complete (M3).
             Finish::CutOff => {
-                let text = "the answer was cut by its token limit";
-                return self.make_uncertain(at, Uncertainty::CutOff, text, turn.record);
+                let text = "the answer was cut by its token limit".to_owned();
+                return uncertain(Uncertainty::CutOff, text);
             }
             Finish::Refused { reason } => {
-                let text = format!("the model refused: {reason}");
-                return self.make_uncertain(at, Uncertainty::Refusal, text, turn.record);
+                return uncertain(Uncertainty::Refusal, format!("the model refused: {reason}"));
             }
         }
-        let problems = match self.read_answer(at, &answer.calls) {
-            Answer::Verdict(mut claim) => {
-                claim.record = turn.record;
-                return self.claim(at, *claim);
-            }
+        let problems = match self.read_answer(seat.at, turn, &answer) {
+            Answer::Ends(end) => return Some(end),
             Answer::Calls => Vec::new(),
             Answer::Wrong(problems) => problems,
         };
-        let (_, corrections) = self.allowances(at);
+        let (_, corrections) = self.allowances(seat.at);
         if !problems.is_empty() {
             // Before anything of the answer is performed: what can't be corrected isn't acted on.
             if turn.corrections >= corrections {
                 let text = format!("no valid verdict: {}", problems.join("; "));
-                return self.make_uncertain(at, Uncertainty::NoVerdict, text, turn.record);
+                return uncertain(Uncertainty::NoVerdict, text);
             }
             turn.corrections += 1;
         }
@@ -403,33 +510,37 @@ impl Operation {
             calls: answer.calls.clone(),
         }));
         if answer.calls.is_empty() {
-            turn.messages
-                .push(Arc::new(Message::User(prompt::correction(&problems))));
+            let correction = turn.goal.correction(&problems);
+            turn.messages.push(Arc::new(Message::User(correction)));
             turn.at = TurnAt::CallModel;
         } else {
             turn.calls = answer.calls.into();
             turn.at = TurnAt::NextCall;
         }
-        self.set_state(at, StepState::Turn(turn));
-        self.wake(at);
+        None
     }
 
     /// What an answer is, before anything of it is performed.
-    fn read_answer(&self, at: StepRef, calls: &[ToolCall]) -> Answer {
-        let graph = &self.executions[at.execution].graph;
-        match calls {
-            [] => Answer::Wrong(vec![format!(
-                "the answer called no tool; only a call of `{ROUTE_TOOL}` ends the step"
+    fn read_answer(&self, at: StepRef, turn: &Turn, answer: &ModelAnswer) -> Answer {
+        let ending = turn.goal.tool();
+        match (answer.calls.as_slice(), ending) {
+            ([], None) => match answer.text.as_deref().map(str::trim) {
+                Some(text) if !text.is_empty() => Answer::Ends(TurnEnd::Said(text.into())),
+                Some(_) | None => Answer::Wrong(vec!["the answer says nothing".into()]),
+            },
+            ([], Some(tool)) => Answer::Wrong(vec![format!(
+                "the answer called no tool; only a call of `{tool}` ends the step"
             )]),
-            [call] if call.name == ROUTE_TOOL => match &call.arguments {
-                CallArguments::Json(args) => match route::read(graph, at.step, args) {
-                    Ok(claim) => Answer::Verdict(Box::new(claim)),
+            ([call], Some(tool)) if call.name == tool => match &call.arguments {
+                CallArguments::Json(args) => match self.read_ending(at, &turn.goal, args) {
+                    Ok(end) => Answer::Ends(end),
                     Err(problems) => Answer::Wrong(problems),
                 },
-                CallArguments::Malformed(_) => Answer::Wrong(vec![malformed(ROUTE_TOOL)]),
+                CallArguments::Malformed(_) => Answer::Wrong(vec![malformed(tool)]),
             },
-            calls => {
-                let problems: Vec<String> = calls.iter().filter_map(call_problem).collect();
+            (calls, ending) => {
+                let problem = |call| call_problem(call, ending);
+                let problems: Vec<String> = calls.iter().filter_map(problem).collect();
                 if problems.is_empty() {
                     Answer::Calls
                 } else {
@@ -439,57 +550,90 @@ impl Operation {
         }
     }
 
+    /// Reads the arguments of the call that ends a run, or says everything that is wrong with them.
+    fn read_ending(&self, at: StepRef, goal: &Goal, args: &Value) -> Result<TurnEnd, Vec<String>> {
+        match goal {
+            Goal::Route { must } => {
+                let graph = &self.executions[at.execution].graph;
+                let claim = route::read(graph, at.step, args)?;
+                match must {
+                    // The leader explains a vote and can't overrule it (G11).
+                    Some(must) if claim.verdict != *must => Err(vec![format!(
+                        "the members' vote is \"{0}\"; the verdict must be \"{0}\"",
+                        must.label()
+                    )]),
+                    Some(_) | None => Ok(TurnEnd::Verdict(Box::new(claim))),
+                }
+            }
+            Goal::Say => Err(vec!["no call ends this".into()]),
+            Goal::Vote => council::read_vote(args),
+            Goal::Assign { members } => council::read_parts(members, args),
+        }
+    }
+
     /// Looks at the next call of an answer: tells what is wrong with it, or begins it.
-    fn next_call(&mut self, at: StepRef, mut turn: Box<Turn>, call: ToolCall) {
-        if call.name == ROUTE_TOOL {
+    fn next_call(&mut self, seat: Seat, turn: &mut Turn, call: ToolCall) -> Option<TurnEnd> {
+        if Some(call.name.as_str()) == turn.goal.tool() {
             let problems = match &call.arguments {
-                CallArguments::Malformed(_) => vec![malformed(ROUTE_TOOL)],
+                CallArguments::Malformed(_) => vec![malformed(&call.name)],
                 CallArguments::Json(args) => {
-                    let graph = &self.executions[at.execution].graph;
-                    let mut problems = route::read(graph, at.step, args).err().unwrap_or_default();
-                    if problems.is_empty() {
-                        problems.push(NOT_ALONE.to_owned());
-                    }
-                    problems
+                    let ending = self.read_ending(seat.at, &turn.goal, args);
+                    ending.err().unwrap_or_else(|| vec![NOT_ALONE.to_owned()])
                 }
             };
-            turn.tell(&call, prompt::correction(&problems));
-            return self.set_state(at, StepState::Turn(turn));
+            let correction = turn.goal.correction(&problems);
+            turn.tell(&call.id, &call.name, correction);
+            return None;
         }
         let args = match call.arguments {
             CallArguments::Json(ref args) => args.clone(),
             CallArguments::Malformed(_) => {
-                turn.tell(&call, json!({ "error": malformed(&call.name) }).to_string());
-                return self.set_state(at, StepState::Turn(turn));
+                let told = json!({ "error": malformed(&call.name) }).to_string();
+                turn.tell(&call.id, &call.name, told);
+                return None;
             }
         };
-        let mut pending = Call {
-            tool: call.name.clone(),
+        if let Some(member) = council::member_of_tool(&call.name)
+            && turn.offered.iter().any(|tool| tool.name == call.name)
+        {
+            turn.at = TurnAt::Member {
+                call: call.id,
+                member: member.to_owned(),
+                args,
+            };
+            return None;
+        }
+        let is_offered = turn.offered.iter().any(|tool| tool.name == call.name);
+        let reason = format!("`{}` is not among the tools that are offered", call.name);
+        let pending = Call {
+            tool: call.name,
             args,
             timeout_ms: limits::TOOL_TIMEOUT_MS,
             at: CallAt::Ask,
         };
-        if !turn.offered.iter().any(|tool| tool.name == call.name) {
-            // A guessed name, or one that was enabled later (V17).
-            let reason = format!("`{}` is not among the tools that are offered", call.name);
-            pending.at = CallAt::Ask;
-            turn.at = TurnAt::Call(call.id, pending);
-            return self.turn_call_over(at, turn, CallEnd::Denied(reason));
-        }
         turn.at = TurnAt::Call(call.id, pending);
-        self.set_state(at, StepState::Turn(turn));
+        if is_offered {
+            return None;
+        }
+        // A guessed name, or one that was enabled later (V17).
+        self.turn_call_over(seat, turn, CallEnd::Denied(reason))
     }
 
     /// What an outcome means for a model: a result like any other (V15), unless nobody can tell what
-    /// a side-effecting tool did (G3). The step's state has been taken.
-    pub(super) fn turn_call_over(&mut self, at: StepRef, mut turn: Box<Turn>, end: CallEnd) {
+    /// a side-effecting tool did (G3).
+    pub(super) fn turn_call_over(
+        &mut self,
+        seat: Seat,
+        turn: &mut Turn,
+        end: CallEnd,
+    ) -> Option<TurnEnd> {
         let TurnAt::Call(id, call) = std::mem::replace(&mut turn.at, TurnAt::NextCall) else {
             unreachable!("BUG: only a call on its way is over");
         };
         let (outcome, result, text) = end.read();
-        self.publish_called(at, &call.tool, outcome);
+        self.publish_called(seat.at, &call.tool, outcome);
         self.keep_result(
-            at,
+            seat.at,
             &mut turn.record,
             (&call.tool, &call.args),
             outcome,
@@ -505,30 +649,27 @@ impl Operation {
             | CalledOutcome::Pending => false,
         };
         if is_unknown {
-            let text = format!("`{}` may have acted: {text}", call.tool);
-            return self.make_uncertain(at, Uncertainty::EffectUnknown, text, turn.record);
+            return Some(TurnEnd::Uncertain {
+                why: Uncertainty::EffectUnknown,
+                text: format!("`{}` may have acted: {text}", call.tool),
+            });
         }
         let result = match (outcome, result) {
             (CalledOutcome::Denied, _) => json!({ "error": text }),
             (_, result) => result,
         };
-        turn.messages.push(Arc::new(Message::ToolResult {
-            call: id,
-            tool: call.tool,
-            content: match result {
-                Value::String(text) => text,
-                result => result.to_string(),
-            },
-        }));
-        self.set_state(at, StepState::Turn(turn));
-        self.limit_follows_wait(at);
-        self.wake(at);
+        let content = match result {
+            Value::String(text) => text,
+            result => result.to_string(),
+        };
+        turn.tell(&id, &call.tool, content);
+        None
     }
 }
 
 enum Answer {
-    /// A valid verdict.
-    Verdict(Box<crate::engine::operation::state::Claim>),
+    /// It ends the run.
+    Ends(TurnEnd),
     /// Calls to be made.
     Calls,
     /// Something that needs a correction, and perhaps calls besides.
@@ -538,10 +679,10 @@ enum Answer {
 const NOT_ALONE: &str =
     "the verdict came before the results of the other calls were known; look at them first";
 
-fn call_problem(call: &ToolCall) -> Option<String> {
+fn call_problem(call: &ToolCall, ending: Option<&str>) -> Option<String> {
     match &call.arguments {
         CallArguments::Malformed(_) => Some(malformed(&call.name)),
-        CallArguments::Json(_) if call.name == ROUTE_TOOL => Some(NOT_ALONE.to_owned()),
+        CallArguments::Json(_) if Some(call.name.as_str()) == ending => Some(NOT_ALONE.to_owned()),
         CallArguments::Json(_) => None,
     }
 }
@@ -551,11 +692,30 @@ fn malformed(tool: &str) -> String {
 }
 
 impl Turn {
-    fn tell(&mut self, call: &ToolCall, content: String) {
+    pub(super) fn tell(&mut self, call: &str, tool: &str, content: String) {
         self.messages.push(Arc::new(Message::ToolResult {
-            call: call.id.clone(),
-            tool: call.name.clone(),
+            call: call.to_owned(),
+            tool: tool.to_owned(),
             content,
         }));
+    }
+}
+
+impl Goal {
+    /// The tool whose call ends a run with this goal; without one its text does.
+    pub(super) fn tool(&self) -> Option<&'static str> {
+        match self {
+            Self::Route { .. } => Some(ROUTE_TOOL),
+            Self::Say => None,
+            Self::Vote => Some(council::VOTE_TOOL),
+            Self::Assign { .. } => Some(council::ASSIGN_TOOL),
+        }
+    }
+
+    fn correction(&self, problems: &[String]) -> String {
+        match self.tool() {
+            Some(tool) => prompt::correction(tool, problems),
+            None => format!("That does not count: {}.", problems.join("; ")),
+        }
     }
 }

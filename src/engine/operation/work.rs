@@ -58,8 +58,10 @@ impl Operation {
             StepKind::Map(_) | StepKind::Fold(_) | StepKind::Until(_) => {
                 self.begin_lap(at, None, |operation| operation.begin_repeat(at));
             }
-            StepKind::Council(_) => {
-                unreachable!("BUG: preflight refuses what this version doesn't run")
+            StepKind::Council(step) => {
+                let agents = self.council_agents(step);
+                self.agents.queue(&agents, at);
+                self.next_turn(at);
             }
         }
     }
@@ -96,34 +98,41 @@ impl Operation {
     }
 
     fn begin_agent(&mut self, at: StepRef, step: &AgentStep) {
-        self.agents.queue(&step.agent, at);
-        self.next_turn(&step.agent);
+        self.agents.queue(std::slice::from_ref(&step.agent), at);
+        self.next_turn(at);
     }
 
-    /// Lets the agent's next step begin, first ready first served (G9).
-    fn next_turn(&mut self, agent: &str) {
+    /// Lets a queued step begin if it is first with all its agents and they are free (G9).
+    fn next_turn(&mut self, at: StepRef) {
         if self.is_halted() {
             return;
         }
-        if let Some(at) = self.agents.take_turn(agent) {
-            let graph = self.executions[at.execution].graph.clone();
-            let work = match &graph.step(at.step).kind {
-                StepKind::Agent(step) => &step.work,
-                StepKind::Gate(GateStep {
-                    owner: GateOwner::Agent(step),
-                }) => &step.work,
-                StepKind::Gate(_)
-                | StepKind::Council(_)
-                | StepKind::Tool(_)
-                | StepKind::Map(_)
-                | StepKind::Fold(_)
-                | StepKind::Until(_)
-                | StepKind::Terminal { .. }
-                | StepKind::TerminalFail { .. } => unreachable!("BUG: only agents queue"),
-            };
-            self.begin_lap(at, Some(agent), |operation| {
-                operation.begin_turn(at, agent, work)
-            });
+        let graph = self.executions[at.execution].graph.clone();
+        match &graph.step(at.step).kind {
+            StepKind::Agent(step)
+            | StepKind::Gate(GateStep {
+                owner: GateOwner::Agent(step),
+            }) => {
+                if self.agents.take(std::slice::from_ref(&step.agent), at) {
+                    self.begin_lap(at, Some(&step.agent), |operation| {
+                        operation.begin_turn(at, &step.agent, &step.work);
+                    });
+                }
+            }
+            StepKind::Council(step) => {
+                if self.agents.take(&self.council_agents(step), at) {
+                    self.begin_lap(at, Some(&step.council), |operation| {
+                        operation.begin_council(at, step);
+                    });
+                }
+            }
+            StepKind::Gate(_)
+            | StepKind::Tool(_)
+            | StepKind::Map(_)
+            | StepKind::Fold(_)
+            | StepKind::Until(_)
+            | StepKind::Terminal { .. }
+            | StepKind::TerminalFail { .. } => unreachable!("BUG: only agents queue"),
         }
     }
 
@@ -277,7 +286,7 @@ impl Operation {
                 why,
                 text: text.into(),
                 record,
-                stopping: None,
+                stopping: std::collections::BTreeSet::new(),
             },
         );
     }
@@ -286,7 +295,7 @@ impl Operation {
     pub(super) fn leave_uncertain(&mut self, at: StepRef, uncertain: Uncertain) {
         self.clear_limit(at);
         let why = uncertain.why;
-        let is_quiet = uncertain.stopping.is_none();
+        let is_quiet = uncertain.stopping.is_empty();
         // First: what this frees must see that new calls are stopped.
         self.set_state(at, StepState::Uncertain(Box::new(uncertain)));
         // Else the agent is freed by the reply: it never works on two things at once (G9).
@@ -440,20 +449,31 @@ impl Operation {
 }
 
 impl Agents {
-    fn queue(&mut self, agent: &str, at: StepRef) {
-        let queue = self.queues.entry(agent.to_owned()).or_default();
-        if !queue.contains(&at) {
-            queue.push_back(at);
+    /// Puts a step into the queue of each of its agents, at once: so no two steps wait for each other.
+    fn queue(&mut self, agents: &[String], at: StepRef) {
+        for agent in agents {
+            let queue = self.queues.entry(agent.clone()).or_default();
+            if !queue.contains(&at) {
+                queue.push_back(at);
+            }
         }
     }
 
-    fn take_turn(&mut self, agent: &str) -> Option<StepRef> {
-        if self.busy.contains_key(agent) {
-            return None;
+    /// Takes all agents or none: the step must be first with each, and each must be free (G9).
+    fn take(&mut self, agents: &[String], at: StepRef) -> bool {
+        let may = agents.iter().all(|agent| {
+            let first = self.queues.get(agent).and_then(VecDeque::front);
+            first == Some(&at) && !self.busy.contains_key(agent)
+        });
+        if may {
+            for agent in agents {
+                if let Some(queue) = self.queues.get_mut(agent) {
+                    queue.pop_front();
+                }
+                self.busy.insert(agent.clone(), at);
+            }
         }
-        let at = self.queues.get_mut(agent)?.pop_front()?;
-        self.busy.insert(agent.to_owned(), at);
-        Some(at)
+        may
     }
 
     /// Ends a step's turns and says who is next.

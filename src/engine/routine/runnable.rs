@@ -2,11 +2,10 @@
 
 use crate::engine::routine::issue::{Code, Issue};
 use crate::engine::routine::issues::{Issues, Subject};
-use crate::engine::routine::outline::{Feature, Kind, Named, Notes};
+use crate::engine::routine::outline::{Feature, Named, Notes};
 
 /// The features that don't run, with the words for people. Shrinks as they come.
 const FEATURES: &[(Feature, &str)] = &[
-    (Feature::StepKind(Kind::Council), "council steps"),
     (Feature::Reflection, "reflection"),
     (Feature::Plugins, "plugins"),
     (Feature::HttpCheck, "http checks"),

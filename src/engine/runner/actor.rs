@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -43,9 +44,12 @@ pub(super) enum Message {
     Overdue { request: RequestId },
     /// Somebody looks at the operation or changes it.
     Visit(Visit),
+    /// Somebody looks, which changes nothing.
+    Look(Look),
 }
 
 type Visit = Box<dyn FnOnce(&mut Actor) + Send>;
+type Look = Box<dyn FnOnce(&Actor) + Send>;
 
 /// A port's answer.
 pub(super) enum Reply {
@@ -71,6 +75,11 @@ impl Line {
     /// Runs something in the operation's task.
     pub(super) fn visit(&self, visit: impl FnOnce(&mut Actor) + Send + 'static) {
         self.send(Message::Visit(Box::new(visit)));
+    }
+
+    /// Looks at the operation in its task. Whoever watches it hears nothing of that.
+    pub(super) fn look(&self, look: impl FnOnce(&Actor) + Send + 'static) {
+        self.send(Message::Look(Box::new(look)));
     }
 }
 
@@ -138,6 +147,7 @@ pub(super) struct Actor {
     pub(super) runner: Weak<Inner>,
     line: mpsc::WeakUnboundedSender<Message>,
     told: mpsc::UnboundedSender<Told>,
+    telling: JoinHandle<()>,
     version: watch::Sender<u64>,
     pub(super) slot: Option<OwnedSemaphorePermit>,
     storage: Storage,
@@ -192,8 +202,10 @@ impl Actor {
         } = beginning;
         let id = plan.operation.clone();
         let root = CancellationToken::new();
+        let (told, telling) = telling::start(Arc::clone(&ports.progress));
         Self {
-            told: telling::start(Arc::clone(&ports.progress)),
+            told,
+            telling,
             _stops_what_is_left: root.clone().drop_guard(),
             _registered: Registered {
                 runner: runner.clone(),
@@ -250,12 +262,20 @@ impl Actor {
                 () = cancelled(&self.task, self.caller.as_ref()), if open => self.request_cancel(),
                 silence = gone(&mut self.rests.waiter) => self.waiter_gone(silence),
                 message = inbox.recv() => match message {
+                    Some(Message::Look(look)) => {
+                        look(&self);
+                        continue;
+                    }
                     Some(message) => self.take(message),
                     None => break,
                 },
             }
             self.version.send_modify(|version| *version += 1);
         }
+        // Held here until the last event is told: whoever waits for its end may exit right after.
+        drop(self.told);
+        // The task catches what callbacks do.
+        let _ = self.telling.await;
     }
 
     fn take(&mut self, message: Message) {
@@ -299,6 +319,7 @@ impl Actor {
                 outcome: ToolOutcome::TimedOut,
             }),
             Message::Visit(visit) => visit(self),
+            Message::Look(look) => look(self),
         }
     }
 

@@ -50,7 +50,7 @@ impl RoutineRunner {
     ) -> Result<Bytes, ReadSourceError> {
         let wanted = source.clone();
         let found = self
-            .ask(operation, move |actor| actor.find(&wanted))
+            .look(operation, move |actor| actor.find(&wanted))
             .await
             .ok_or_else(|| ReadSourceError::UnknownOperation(operation.clone()))?;
         let bytes = match &found {

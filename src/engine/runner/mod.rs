@@ -405,6 +405,16 @@ impl RoutineRunner {
         ending.await.map_err(|_| unknown())
     }
 
+    /// Waits for an operation's end and changes nothing, whoever else waits for it.
+    pub async fn ended(&self, operation: &OperationId) -> Result<Ending, UnknownOperation> {
+        let unknown = || UnknownOperation(operation.clone());
+        let (to, ending) = oneshot::channel();
+        self.ask(operation, move |actor| actor.tell_ending(to))
+            .await
+            .ok_or_else(unknown)?;
+        ending.await.map_err(|_| unknown())
+    }
+
     /// Delivers a pending tool call (V11). One that nobody waits for becomes a late source.
     pub async fn deliver(
         &self,
@@ -450,12 +460,12 @@ impl RoutineRunner {
     /// held, or has retired: its result was taken, cleanup is done, and every source is
     /// acknowledged or released (V28).
     pub async fn inspect(&self, operation: &OperationId) -> Option<Inspection> {
-        self.ask(operation, |actor| actor.inspection()).await
+        self.look(operation, Actor::inspection).await
     }
 
     /// A detached picture of all of an operation, for a screen. Its cost grows with the steps.
     pub async fn view(&self, operation: &OperationId) -> Option<OperationView> {
-        self.ask(operation, |actor| actor.operation.view()).await
+        self.look(operation, |actor| actor.operation.view()).await
     }
 
     /// A number that grows whenever an operation may look different, so that a screen knows when to
@@ -476,17 +486,31 @@ impl RoutineRunner {
         operation: &OperationId,
         ask: impl FnOnce(&mut Actor) -> T + Send + 'static,
     ) -> Option<T> {
-        let line = {
-            let registry = self.inner.registry();
-            registry.operations.get(operation)?.line.clone()
-        };
         let (to, answer) = oneshot::channel();
-        line.visit(move |actor| {
+        self.line(operation)?.visit(move |actor| {
             // Whoever asked may be gone.
             let _ = to.send(ask(actor));
         });
-        drop(line);
         answer.await.ok()
+    }
+
+    /// Looks at something in an operation's task. `None` where that is gone.
+    async fn look<T: Send + 'static>(
+        &self,
+        operation: &OperationId,
+        look: impl FnOnce(&Actor) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (to, answer) = oneshot::channel();
+        self.line(operation)?.look(move |actor| {
+            // Whoever asked may be gone.
+            let _ = to.send(look(actor));
+        });
+        answer.await.ok()
+    }
+
+    fn line(&self, operation: &OperationId) -> Option<Line> {
+        let registry = self.inner.registry();
+        Some(registry.operations.get(operation)?.line.clone())
     }
 }
 

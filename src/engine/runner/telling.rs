@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::engine::operation::published::Published;
 use crate::engine::runner::rest::Parcel;
@@ -22,13 +23,13 @@ pub(super) enum Told {
     Then(Box<dyn FnOnce() + Send>),
 }
 
-/// Starts the task. It ends when the sender is gone and everything was told.
+/// Starts the task, which ends when the sender is gone and everything was told.
 ///
 /// The queue is unbounded: its length is bounded by what one operation can publish while a callback
 /// is slow, and an operation must neither wait for a callback nor leave out an event.
-pub(super) fn start(progress: Arc<dyn Progress>) -> mpsc::UnboundedSender<Told> {
+pub(super) fn start(progress: Arc<dyn Progress>) -> (mpsc::UnboundedSender<Told>, JoinHandle<()>) {
     let (sender, mut queue) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
+    let task = tokio::spawn(async move {
         while let Some(told) = queue.recv().await {
             match told {
                 Told::Event(event) => {
@@ -41,5 +42,5 @@ pub(super) fn start(progress: Arc<dyn Progress>) -> mpsc::UnboundedSender<Told> 
             }
         }
     });
-    sender
+    (sender, task)
 }

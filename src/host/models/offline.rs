@@ -66,11 +66,12 @@ fn called(request: &ModelRequest) -> Option<&OfferedTool> {
     request.tools.iter().find(|tool| tool.name == name)
 }
 
-/// A sentence with the first words that the user's message says.
+/// A sentence with the first words of the latest that the user said.
 fn said(request: &ModelRequest) -> String {
     let user = request
         .messages
         .iter()
+        .rev()
         .find_map(|message| match &**message {
             Message::User(text) => Some(text),
             Message::Assistant { .. } | Message::ToolResult { .. } => None,

@@ -10,15 +10,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::id::{Generation, OperationId};
-use crate::engine::operation::outcome::Outcome;
 use crate::engine::operation::plan::AgentProfile;
-use crate::engine::operation::wait::{Answer, Wait, WaitKey};
+use crate::engine::operation::wait::{Answer, WaitKey};
 use crate::engine::runner::{
     Authorize, Continuation, Ending, ModelTask, Paused, Refusal, ResumeRequest, RunOptions,
     RunReferences, RunRefused, RunRequest, RunResult, Running,
 };
-use crate::engine::verify::Held;
-use crate::host::session::{Prepared, Session};
+use crate::host::session::{Prepared, Rest, Session};
 
 /// An operation that a front end started.
 pub struct Live {
@@ -38,24 +36,13 @@ enum Hold {
     Nothing,
 }
 
-/// Where an operation came to rest.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Rest {
-    /// It ended.
-    Settled(Box<Outcome>),
-    /// It waits.
-    Paused {
-        /// The worst of the waits.
-        state: Held,
-        /// Why, for people.
-        reason: String,
-        /// Everything that is waited for.
-        waits: Vec<Wait>,
-        /// Which pause it is: an answer to another one is refused.
-        generation: Generation,
-    },
-    /// The runner was closed; its records say *ended with the process*.
-    Ended,
+impl From<Ending> for Rest {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Settled(outcome) => Self::Settled(outcome),
+            Ending::Closed => Self::Ended,
+        }
+    }
 }
 
 /// A confirmation was refused. Nothing changed.
@@ -84,7 +71,7 @@ impl Session {
         let running = self.runner.start(RunRequest {
             routine: prepared.routine.clone(),
             agents: prepared.agents.clone(),
-            model: self.model().clone(),
+            model: self.model(),
             options: RunOptions {
                 inputs,
                 model_task: model_task.clone(),
@@ -160,10 +147,15 @@ impl Session {
     pub async fn cancel(&self, operation: &OperationId) -> Option<Rest> {
         let ending = self.runner.cancel(operation).await.ok()?;
         self.forget(operation);
-        Some(match ending {
-            Ending::Settled(outcome) => Rest::Settled(outcome),
-            Ending::Closed => Rest::Ended,
-        })
+        Some(ending.into())
+    }
+
+    /// Waits for the end of an operation, also while it is paused: a deadline may pass then (V24).
+    /// `None` where it isn't held any more.
+    pub async fn ended(&self, operation: &OperationId) -> Option<Rest> {
+        let ending = self.runner.ended(operation).await.ok()?;
+        self.forget(operation);
+        Some(ending.into())
     }
 
     fn came_to_rest(&self, live: &mut Live, result: RunResult) -> Rest {

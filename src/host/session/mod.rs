@@ -6,21 +6,31 @@
 //! | `mod` | what is opened once: folders, models, runner |
 //! | `prepare` | from a file's bytes to something that can start |
 //! | `live` | one operation in the hands of a front end |
+//! | `sources` | evidence in the hands of a front end |
+//! | `chat` | the chat agent, outside of operations |
+//! | `types`, `wording`, `demos` | plain values, events in words, the demos that ship |
 //!
 //! It shows nothing and asks nobody: a front end hears events through `Progress`, and answers waits
 //! with what a person said.
 
+mod chat;
+pub mod demos;
 mod live;
 mod prepare;
+mod sources;
+pub mod types;
+pub mod wording;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::engine::id::OperationId;
 use crate::engine::ports::{Models, ResolvedModel};
 use crate::engine::routine::Known;
 use crate::engine::routine::definition::AgentDefinition;
-use crate::engine::runner::{AgentLeases, BadLimit, Ports, Progress, RoutineRunner, RunnerLimits};
+use crate::engine::runner::{
+    AgentLeases, BadLimit, LeaseRefused, Ports, Progress, RoutineRunner, RunnerLimits,
+};
 use crate::host::archive::Archive;
 use crate::host::checks::CheckVerifier;
 use crate::host::clock::SystemClock;
@@ -35,8 +45,11 @@ use crate::host::synthetic::SyntheticJobs;
 use crate::host::tools::{HostTools, KNOWN_TOOLS};
 use crate::host::workspace::Workspace;
 
-pub use live::{ConfirmRefused, Live, Rest};
+pub use chat::ChatRefused;
+pub use live::{ConfirmRefused, Live};
 pub use prepare::{NotPrepared, Prepared, Problems, ReadError, read_routine};
+pub use sources::{KeepError, ReceiptError};
+pub use types::{Inspected, Rest, SourceRow};
 
 /// The name of the chat agent, which every routine may borrow (G17).
 pub const CHAT_AGENT: &str = "default";
@@ -46,9 +59,10 @@ pub struct Session {
     runner: RoutineRunner,
     models: Arc<HostModels>,
     policy: &'static ModelPolicy,
-    selection: Selection,
+    selection: RwLock<Selection>,
+    chat: chat::Conversation,
     agents: BTreeMap<String, AgentDefinition>,
-    archive: Archive,
+    archive: Arc<Archive>,
     sources: Arc<PackStore>,
     log: Arc<FileRunLog>,
     synthetic: Arc<SyntheticJobs>,
@@ -72,6 +86,17 @@ pub enum OpenError {
     Limit(#[from] BadLimit),
 }
 
+/// Why another model can't be selected. The old one stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseModelError {
+    /// The chat agent is somebody's.
+    #[error(transparent)]
+    Lease(#[from] LeaseRefused),
+    /// The model can't be used.
+    #[error(transparent)]
+    Model(#[from] SelectionError),
+}
+
 impl Session {
     /// Opens the folders, selects the model (T4) and builds the runner.
     pub async fn open(
@@ -86,7 +111,7 @@ impl Session {
         let selection = selection::select(chosen, models.settings(), policy, &*models).await?;
         let sources = Arc::new(PackStore::open(folder.sources())?);
         let log = Arc::new(FileRunLog::open(folder.runs())?);
-        let archive = Archive::open(folder.archive())?;
+        let archive = Arc::new(Archive::open(folder.archive())?);
         let synthetic = Arc::new(SyntheticJobs::default());
         let tools = HostTools::of(workspace.clone(), settings.permissions, synthetic.clone());
         let verifier = CheckVerifier::of(workspace.clone(), synthetic.clone());
@@ -108,7 +133,8 @@ impl Session {
             runner: RoutineRunner::new(ports, limits, AgentLeases::new())?,
             models,
             policy,
-            selection,
+            selection: RwLock::new(selection),
+            chat: chat::Conversation::default(),
             agents: settings.agents,
             archive,
             sources,
@@ -124,19 +150,38 @@ impl Session {
     }
 
     /// The selected model.
-    pub fn model(&self) -> &ResolvedModel {
-        &self.selection.model
+    pub fn model(&self) -> ResolvedModel {
+        self.selection().model
     }
 
     /// The selected model for people: provider, model and host, and why it was selected (T4, M4).
     pub fn model_text(&self) -> String {
-        let why = match self.selection.origin {
+        let selection = self.selection();
+        let why = match selection.origin {
             Origin::Chosen => "chosen",
             Origin::KeyIsSet => "its key is set",
             Origin::OllamaAnswered => "a local Ollama answered",
             Origin::NothingElse => "built in; no key is set and no local Ollama answers",
         };
-        format!("{} ({why})", self.models.describe(&self.selection.model))
+        format!("{} ({why})", self.models.describe(&selection.model))
+    }
+
+    /// Selects another model for what starts from now on. It is the chat agent's too, which can't be
+    /// changed while an operation has it (V16).
+    pub fn choose_model(&self, name: &str) -> Result<(), ChooseModelError> {
+        let _unchanged = self.runner.leases().try_use(CHAT_AGENT)?;
+        let model = selection::usable(name, self.models.settings())?;
+        let origin = Origin::Chosen;
+        *self
+            .selection
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Selection { model, origin };
+        Ok(())
+    }
+
+    fn selection(&self) -> Selection {
+        let held = self.selection.read();
+        held.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The runner, for what the session adds nothing to.

@@ -147,7 +147,7 @@ impl Session {
         };
         let model = self
             .policy
-            .resolve(wanted, self.model())
+            .resolve(wanted, &self.model())
             .map_err(|error: ModelNameError| error)?;
         if agent.model.is_some() {
             usable(&model.to_string(), self.models.settings())?;
@@ -159,11 +159,15 @@ impl Session {
 /// The agents that a routine's steps name, nested routines included.
 fn agents_of(definition: &RoutineDefinition) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
-    collect_agents(&definition.body, &mut names);
+    collect_agents(&definition.body, definition, &mut names);
     names
 }
 
-fn collect_agents<'a>(body: &'a Body, names: &mut BTreeSet<&'a str>) {
+fn collect_agents<'a>(
+    body: &'a Body,
+    definition: &'a RoutineDefinition,
+    names: &mut BTreeSet<&'a str>,
+) {
     for step in &body.steps {
         match &step.kind {
             StepKind::Agent(step) => {
@@ -175,13 +179,16 @@ fn collect_agents<'a>(body: &'a Body, names: &mut BTreeSet<&'a str>) {
                 }
                 GateOwner::Operator(_) | GateOwner::Checks(_) => {}
             },
-            StepKind::Map(step) => collect_agents(&step.routine, names),
-            StepKind::Fold(step) => collect_agents(&step.routine, names),
-            StepKind::Until(step) => collect_agents(&step.routine, names),
-            StepKind::Council(_)
-            | StepKind::Tool(_)
-            | StepKind::Terminal { .. }
-            | StepKind::TerminalFail { .. } => {}
+            StepKind::Map(step) => collect_agents(&step.routine, definition, names),
+            StepKind::Fold(step) => collect_agents(&step.routine, definition, names),
+            StepKind::Until(step) => collect_agents(&step.routine, definition, names),
+            StepKind::Council(step) => {
+                if let Some(council) = definition.councils.get(&step.council) {
+                    names.insert(council.leader.as_str());
+                    names.extend(council.members.iter().map(String::as_str));
+                }
+            }
+            StepKind::Tool(_) | StepKind::Terminal { .. } | StepKind::TerminalFail { .. } => {}
         }
     }
 }
