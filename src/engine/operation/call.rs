@@ -230,11 +230,12 @@ impl Operation {
         }
     }
 
-    /// A step's time limit stands still while it waits for a person or a delivery.
+    /// A step's time limit stands still while all it does is wait for a person or a delivery.
     pub(super) fn limit_follows_wait(&mut self, at: StepRef) {
-        match self.state_of(at).held() {
-            Some(_) => self.hold_limit(at),
-            None => self.run_limit(at),
+        let state = self.state_of(at);
+        match state.held() {
+            Some(_) if !state.works() => self.hold_limit(at),
+            Some(_) | None => self.run_limit(at),
         }
     }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::id::RequestId;
+use crate::engine::id::{RequestId, RunId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::prompt;
@@ -60,7 +60,6 @@ impl Operation {
             parts: BTreeMap::new(),
             contributions: Vec::new(),
             round,
-            submitted: false,
             record: WorkRecord::default(),
         };
         self.set_state(at, StepState::Council(Box::new(council)));
@@ -140,8 +139,13 @@ impl Operation {
             text,
         } = end
         {
+            let why = Uncertainty::EffectUnknown;
+            if chair != LEADER {
+                let text = text.clone();
+                council.add(chair, turn.run.clone(), Given::Nothing { why, text });
+            }
             council.record.absorb(turn.record);
-            return self.council_uncertain(at, *council, Uncertainty::EffectUnknown, text);
+            return self.council_uncertain(at, *council, why, text);
         }
         if chair == LEADER {
             self.leader_ended(at, council, turn, end);
@@ -171,6 +175,9 @@ impl Operation {
                 self.put_council(at, council, done);
             }
             TurnEnd::Verdict(mut claim) => {
+                if let Some((why, text)) = council.all_failed() {
+                    return self.council_uncertain(at, *council, why, text);
+                }
                 claim.data = council.account();
                 claim.record = std::mem::take(&mut council.record);
                 self.claim(at, *claim);
@@ -205,14 +212,9 @@ impl Operation {
                 unreachable!("BUG: a member gives no verdict and no parts")
             }
         };
-        let contribution = Contribution {
-            member: council.definition.members[chair - 1].clone(),
-            run: turn.run.clone(),
-            given,
-        };
         council.record.absorb(turn.record);
-        let told = contribution.told();
-        council.contributions.push(contribution);
+        let told = given.told();
+        council.add(chair, turn.run, given);
         let done = match council.round {
             Round::Leader => {
                 council.answer_leader(&told);
@@ -230,18 +232,7 @@ impl Operation {
 
     /// All members have given what they give: the leader ends the step, unless nobody gave anything.
     fn members_done(&mut self, at: StepRef, mut council: Box<Council>) {
-        let failed = council
-            .contributions
-            .iter()
-            .filter_map(|it| match &it.given {
-                Given::Nothing { why, text } => Some((*why, text.clone())),
-                Given::Said(_) | Given::Vote { .. } => None,
-            });
-        let failed: Vec<_> = failed.collect();
-        if let Some((why, text)) = failed.first().cloned()
-            && failed.len() == council.contributions.len()
-        {
-            let text = format!("no member gave anything that counts: {text}");
+        if let Some((why, text)) = council.all_failed() {
             return self.council_uncertain(at, *council, why, text);
         }
         council.round = Round::Leader;
@@ -251,10 +242,12 @@ impl Operation {
 
     fn council_uncertain(&mut self, at: StepRef, council: Council, why: Uncertainty, text: String) {
         let stopping = self.stop_flights_of(at);
+        let (record, data) = council.given_up();
         let uncertain = Uncertain {
             why,
             text,
-            record: council.record,
+            data,
+            record,
             stopping,
         };
         self.leave_uncertain(at, uncertain);
@@ -364,7 +357,7 @@ impl Operation {
             .map_err(|missing| Failure::TemplateFailed {
                 text: missing.to_string(),
             })?;
-        let (agent, message, besides) = if chair == LEADER {
+        let (agent, message, asks) = if chair == LEADER {
             let agent = council.definition.leader.clone();
             let message = match &goal {
                 Goal::Assign { .. } => prompt::with_ending(&brief, ASSIGNING),
@@ -372,22 +365,20 @@ impl Operation {
                     prompt::message_with(&brief, &council.for_leader())
                 }
             };
-            let besides = match (council.definition.strategy, council.round) {
-                (CouncilStrategy::Dynamic, Round::Leader) => council
-                    .definition
-                    .members
-                    .iter()
-                    .map(|it| ask_tool(it))
-                    .collect(),
-                _ => Vec::new(),
+            let asks = match council.definition.strategy {
+                CouncilStrategy::Dynamic => council.definition.members.clone(),
+                CouncilStrategy::Broadcast
+                | CouncilStrategy::RoundRobin
+                | CouncilStrategy::Decompose
+                | CouncilStrategy::Vote => Vec::new(),
             };
-            (agent, message, besides)
+            (agent, message, asks)
         } else {
             let agent = council.definition.members[chair - 1].clone();
             let message = prompt::with_ending(&brief, &council.for_member(&agent, asked));
             (agent, message, Vec::new())
         };
-        let turn = self.open_turn(at, &agent, &step.work, goal, message, besides)?;
+        let turn = self.open_turn(at, &agent, &step.work, goal, message, asks)?;
         council.turns.insert(chair, turn);
         Ok(())
     }
@@ -415,6 +406,49 @@ impl Tally {
 }
 
 impl Council {
+    /// Takes in what a member gave: by chair where the members work side by side, so that nothing
+    /// depends on who was first; else in the order in which they were asked.
+    fn add(&mut self, chair: usize, run: RunId, given: Given) {
+        let contribution = Contribution {
+            chair,
+            member: self.definition.members[chair - 1].clone(),
+            run,
+            given,
+        };
+        let place = match self.definition.strategy {
+            CouncilStrategy::Broadcast | CouncilStrategy::Decompose | CouncilStrategy::Vote => {
+                self.contributions.partition_point(|it| it.chair < chair)
+            }
+            CouncilStrategy::RoundRobin | CouncilStrategy::Dynamic => self.contributions.len(),
+        };
+        self.contributions.insert(place, contribution);
+    }
+
+    /// Why nothing counts, where every member was asked and none gave anything (G11).
+    fn all_failed(&self) -> Option<(Uncertainty, String)> {
+        let members = 1..=self.definition.members.len();
+        let first = members
+            .map(|chair| {
+                let mut given = self.contributions.iter().filter(|it| it.chair == chair);
+                given.try_fold(None, |first, it| match &it.given {
+                    Given::Nothing { why, text } => Some(first.or(Some((*why, text)))),
+                    Given::Said(_) | Given::Vote { .. } => None,
+                })?
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let (why, text) = first.first()?;
+        Some((*why, format!("no member gave anything that counts: {text}")))
+    }
+
+    /// What is left of a council that nobody can judge: the work of all its runs, and its account.
+    pub(super) fn given_up(mut self) -> (WorkRecord, Value) {
+        let data = self.account();
+        for turn in std::mem::take(&mut self.turns).into_values() {
+            self.record.absorb(turn.record);
+        }
+        (self.record, data)
+    }
+
     /// The count of a voting council, once its members have voted.
     fn tally(&self) -> Option<Tally> {
         if self.definition.strategy != CouncilStrategy::Vote {
@@ -522,7 +556,7 @@ impl Council {
     fn write_contributions(&self, text: &mut String) {
         for it in &self.contributions {
             // Writing to a String can't fail.
-            let _ = write!(text, "\n\n### {}\n\n{}", it.member, it.told());
+            let _ = write!(text, "\n\n### {}\n\n{}", it.member, it.given.told());
         }
     }
 
@@ -537,13 +571,13 @@ impl Council {
     }
 }
 
-impl Contribution {
+impl Given {
     /// What the others and the leader are told of it.
     fn told(&self) -> String {
-        match &self.given {
-            Given::Said(text) => text.clone(),
-            Given::Vote { verdict, reasoning } => format!("voted {}: {reasoning}", verdict.label()),
-            Given::Nothing { text, .. } => format!("(gave nothing that counts: {text})"),
+        match self {
+            Self::Said(text) => text.clone(),
+            Self::Vote { verdict, reasoning } => format!("voted {}: {reasoning}", verdict.label()),
+            Self::Nothing { text, .. } => format!("(gave nothing that counts: {text})"),
         }
     }
 }
@@ -562,7 +596,7 @@ pub(super) fn member_of_tool(tool: &str) -> Option<&str> {
     tool.strip_prefix(ASK)
 }
 
-fn ask_tool(member: &str) -> OfferedTool {
+pub(super) fn ask_tool(member: &str) -> OfferedTool {
     OfferedTool {
         name: format!("{ASK}{member}"),
         description: format!("Asks the council's member {member} and gives its answer."),

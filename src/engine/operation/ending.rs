@@ -304,9 +304,9 @@ impl Operation {
             TimeLimit::Running { .. } => {}
             TimeLimit::Unlimited | TimeLimit::Standing { .. } => return,
         }
-        let record = match self.take_state(at) {
-            StepState::Turn(turn) => turn.record,
-            StepState::Council(council) => council.record,
+        let (record, data) = match self.take_state(at) {
+            StepState::Turn(turn) => (turn.record, Value::Null),
+            StepState::Council(council) => council.given_up(),
             other => return self.set_state(at, other),
         };
         // Replies still come and are late sources: the step has its answer, which is none.
@@ -316,6 +316,7 @@ impl Operation {
             Uncertain {
                 why: Uncertainty::Timeout,
                 text: "the step passed its time limit".into(),
+                data,
                 record,
                 stopping,
             },

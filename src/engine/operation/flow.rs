@@ -39,6 +39,7 @@ impl Execution {
             state: StepState::Idle,
             retries: Vec::new(),
             limit: TimeLimit::Unlimited,
+            submitted: Lap::default(),
         };
         Self {
             id,

@@ -626,7 +626,7 @@ impl Operation {
                 self.set_state(at, StepState::GateChecks(gate));
             }
             (StepState::OperatorGate, Answer::Decide(given)) => {
-                self.claim_of_operator(at, given, WorkRecord::default());
+                self.claim_of_operator(at, given, Value::Null, WorkRecord::default());
             }
             (StepState::Uncertain(uncertain), Answer::Accept(given)) => {
                 let kind = &self.executions[at.execution].graph.step(at.step).kind;
@@ -646,7 +646,7 @@ impl Operation {
                     | StepKind::Until(_)
                     | StepKind::Terminal { .. }
                     | StepKind::TerminalFail { .. } => {
-                        self.claim_of_operator(at, given, uncertain.record)
+                        self.claim_of_operator(at, given, uncertain.data, uncertain.record)
                     }
                 }
             }
@@ -678,7 +678,13 @@ impl Operation {
     }
 
     /// What a person supplies is the operator's for ever; its verification is still asked (V10a).
-    fn claim_of_operator(&mut self, at: StepRef, given: OperatorVerdict, record: WorkRecord) {
+    fn claim_of_operator(
+        &mut self,
+        at: StepRef,
+        given: OperatorVerdict,
+        data: Value,
+        record: WorkRecord,
+    ) {
         // Checked before the admission; what doesn't fit any more leads nowhere.
         let handoffs = self.operator_handoffs(at, &given).unwrap_or_default();
         let OperatorVerdict {
@@ -698,7 +704,7 @@ impl Operation {
             verdict,
             reasoning,
             output,
-            data: Value::Null,
+            data,
             author: Author::Operator,
             handoffs,
             record,

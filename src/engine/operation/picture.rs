@@ -100,6 +100,7 @@ impl Operation {
             StepState::Claimed(claimed) => (Some(claimed.claim.output.clone()), waiting()),
             StepState::Uncertain(uncertain) => (None, Some(uncertain.text.clone())),
             StepState::Turn(_)
+            | StepState::Council(_)
             | StepState::ToolRun(_)
             | StepState::GateChecks(_)
             | StepState::Condition
@@ -107,7 +108,6 @@ impl Operation {
             StepState::Idle
             | StepState::Ready
             | StepState::Skipped(_)
-            | StepState::Council(_)
             | StepState::Repeating(_)
             | StepState::Stopping(_)
             | StepState::Stopped => (None, None),

@@ -100,6 +100,8 @@ pub(super) struct Step {
     pub(super) retries: Vec<RetryHandoff>,
     /// What is left of its time limit while it doesn't run, or when it began to run (V24).
     pub(super) limit: TimeLimit,
+    /// The latest lap whose first request went out: several runs of a council work on one lap (V25).
+    pub(super) submitted: Lap,
 }
 
 /// A step's time limit: it runs while the step works and stands still while the step waits.
@@ -199,6 +201,30 @@ impl StepState {
         held == Some(request)
     }
 
+    /// Whether somebody works on it although it waits: of a council's members each waits alone.
+    pub(super) fn works(&self) -> bool {
+        match self {
+            Self::Council(council) => {
+                let mut turns = council.turns.values();
+                turns.any(|turn| turn.in_flight().is_some())
+            }
+            Self::Idle
+            | Self::Ready
+            | Self::Turn(_)
+            | Self::ToolRun(_)
+            | Self::GateChecks(_)
+            | Self::OperatorGate
+            | Self::Condition
+            | Self::Repeating(_)
+            | Self::Claimed(_)
+            | Self::Settled(_)
+            | Self::Skipped(_)
+            | Self::Uncertain(_)
+            | Self::Stopping(_)
+            | Self::Stopped => false,
+        }
+    }
+
     /// How badly the step holds the operation up, if it waits at all.
     pub(super) fn held(&self) -> Option<Held> {
         match self {
@@ -265,6 +291,8 @@ pub(super) struct Turn {
     pub(super) run: RunId,
     pub(super) agent: String,
     pub(super) goal: Goal,
+    /// The members that it may ask by tools of the engine's own: a dynamic council's leader alone does.
+    pub(super) members: Vec<String>,
     pub(super) system: String,
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) offered: Arc<[OfferedTool]>,
@@ -373,8 +401,6 @@ pub(super) struct Council {
     /// Calls of members that the leader may still make.
     pub(super) calls_left: u32,
     pub(super) round: Round,
-    /// Whether the lap's first request went out.
-    pub(super) submitted: bool,
     pub(super) record: WorkRecord,
 }
 
@@ -392,6 +418,7 @@ pub(super) enum Round {
 /// What came of one member's run.
 #[derive(Debug, Clone)]
 pub(super) struct Contribution {
+    pub(super) chair: usize,
     pub(super) member: String,
     pub(super) run: RunId,
     pub(super) given: Given,
@@ -638,6 +665,8 @@ pub(super) enum Basis {
 pub(super) struct Uncertain {
     pub(super) why: Uncertainty,
     pub(super) text: String,
+    /// What the step's data says all the same: what a council's members gave.
+    pub(super) data: Value,
     pub(super) record: WorkRecord,
     /// What was asked to stop when the step gave up; its replies still come.
     pub(super) stopping: BTreeSet<RequestId>,

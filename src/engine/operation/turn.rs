@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::engine::evidence::SourceKind;
-use crate::engine::id::RequestId;
+use crate::engine::id::{Lap, RequestId};
 use crate::engine::limits;
 use crate::engine::operation::Operation;
 use crate::engine::operation::call::{CallEnd, Progress};
@@ -64,7 +64,7 @@ impl Operation {
         work: &ModelWork,
         goal: Goal,
         message: String,
-        besides: Vec<OfferedTool>,
+        members: Vec<String>,
     ) -> Result<Turn, Failure> {
         let routine =
             self.routine_instructions(at.execution)
@@ -74,16 +74,23 @@ impl Operation {
         let instructions = self.plan.agents[agent].instructions.clone();
         let system = prompt::system(instructions.as_deref(), &routine);
         let mut offered = self.offered(agent, work);
-        offered.extend(besides);
-        let choice = match (goal.tool(), offered.is_empty()) {
+        let own: Vec<OfferedTool> = members
+            .iter()
+            .map(|member| council::ask_tool(member))
+            .chain(self.ending_tool(at, &goal))
+            .collect();
+        // What the engine answers itself is offered once, whatever the host's tools are called.
+        offered.retain(|tool| own.iter().all(|own| own.name != tool.name));
+        let choice = match (goal.tool(), offered.is_empty() && members.is_empty()) {
             (Some(tool), true) => ToolChoice::Forced(tool.to_owned()),
             (Some(_) | None, _) => ToolChoice::Auto,
         };
-        offered.extend(self.ending_tool(at, &goal));
+        offered.extend(own);
         let run = self.next_run();
         Ok(Turn {
             agent: agent.to_owned(),
             goal,
+            members,
             system,
             messages: vec![Arc::new(Message::User(message))],
             offered: offered.into(),
@@ -348,7 +355,7 @@ impl Operation {
         };
         self.usage.model_calls += 1;
         let at = crate::engine::operation::at(&place);
-        if turn == 1 && attempt == 1 && self.submits(owner) {
+        if turn == 1 && attempt == 1 && self.submits(owner, place.lap) {
             self.publish(PublicEvent::StepSubmitted { at: at.clone() });
         }
         self.publish(PublicEvent::ModelCalled {
@@ -361,7 +368,7 @@ impl Operation {
     }
 
     /// Whether the first request of a run is its lap's first: of a council's runs only one is.
-    fn submits(&mut self, owner: Owner) -> bool {
+    fn submits(&mut self, owner: Owner, lap: Lap) -> bool {
         let Owner::Turn(Seat {
             at,
             chair: Chair::Council(_),
@@ -369,13 +376,14 @@ impl Operation {
         else {
             return true;
         };
-        let mut state = self.take_state(at);
-        let first = match &mut state {
-            StepState::Council(council) => !std::mem::replace(&mut council.submitted, true),
-            _ => false,
-        };
-        self.set_state(at, state);
-        first
+        // Kept with the step: the council may be gone before the request is told to have gone out.
+        match self.executions[at.execution].steps.get_mut(at.step.at()) {
+            Some(step) if step.submitted < lap => {
+                step.submitted = lap;
+                true
+            }
+            Some(_) | None => false,
+        }
     }
 
     pub(super) fn model_replied(&mut self, request: RequestId, reply: ModelReply) {
@@ -593,8 +601,9 @@ impl Operation {
                 return None;
             }
         };
+        // By the run's own members: a host's tool may be called `ask_…` too.
         if let Some(member) = council::member_of_tool(&call.name)
-            && turn.offered.iter().any(|tool| tool.name == call.name)
+            && turn.members.iter().any(|known| known == member)
         {
             turn.at = TurnAt::Member {
                 call: call.id,

@@ -285,6 +285,7 @@ impl Operation {
             Uncertain {
                 why,
                 text: text.into(),
+                data: Value::Null,
                 record,
                 stopping: std::collections::BTreeSet::new(),
             },
@@ -294,7 +295,10 @@ impl Operation {
     /// As [`Self::make_uncertain`], where something may still be in flight.
     pub(super) fn leave_uncertain(&mut self, at: StepRef, uncertain: Uncertain) {
         self.clear_limit(at);
+        // A delivery that still comes finds nobody: it is a late source (V11).
+        self.deliveries.retain(|_, owner| owner.step() != Some(at));
         let why = uncertain.why;
+        let data = uncertain.data.clone();
         let is_quiet = uncertain.stopping.is_empty();
         // First: what this frees must see that new calls are stopped.
         self.set_state(at, StepState::Uncertain(Box::new(uncertain)));
@@ -307,7 +311,7 @@ impl Operation {
             SettledVerdict::Uncertain,
             Some(why.code()),
             Value::Null,
-            Value::Null,
+            data,
         );
     }
 
