@@ -160,6 +160,7 @@ impl Stage {
             pre_steps: Vec::new(),
             executions: vec![ExecutionView {
                 id: id.execution(1),
+                iteration: None,
                 steps: steps.collect(),
                 edges: edges.collect(),
             }],

@@ -661,7 +661,7 @@ fn iterations(operation: &Operation) -> Verdict {
         return Ok(());
     }
     let owner = |owner: &Owner| match owner {
-        Owner::Step(at) => Some(at.execution),
+        Owner::Step(_) | Owner::Turn(_) => owner.step().map(|at| at.execution),
         Owner::Series(execution) | Owner::Final(execution) => Some(*execution),
         Owner::Receipts => None,
     };
