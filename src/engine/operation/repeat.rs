@@ -50,11 +50,12 @@ impl Operation {
                         child: None,
                     })
             }
-            StepKind::Until(step) => Ok({
+            StepKind::Until(step) => {
+                // What the slot held before is put back (V18).
                 if let Some(key) = &step.iteration_key {
                     self.memory.lend(at, key);
                 }
-                Repeat {
+                Ok(Repeat {
                     kind: Repeating::Until,
                     count: step.max_iterations,
                     items: Vec::new(),
@@ -63,8 +64,8 @@ impl Operation {
                     outputs: Vec::new(),
                     last: Value::Null,
                     child: None,
-                }
-            }),
+                })
+            }
             StepKind::Agent(_)
             | StepKind::Gate(_)
             | StepKind::Council(_)

@@ -6,6 +6,7 @@
 
 mod acts;
 mod conditions;
+mod cost;
 mod endings;
 mod expect;
 mod gates;
@@ -15,6 +16,7 @@ mod joins;
 mod legality;
 mod nested;
 mod observe;
+mod orders;
 mod outcomes;
 mod play;
 mod prompts;
@@ -22,6 +24,7 @@ mod races;
 mod reconcile;
 mod repeats;
 mod rework;
+mod rows;
 mod series;
 mod simulator;
 mod sketch;

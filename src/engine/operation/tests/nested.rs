@@ -112,7 +112,7 @@ fn a_value_is_never_expanded_again_in_any_field() {
             })
             .collect();
         for text in [
-            format!("{marked}"),
+            marked.clone(),
             format!("inner final {marked} {marked}"),
             format!("final {marked} {marked}"),
         ] {

@@ -145,7 +145,7 @@ fn what_is_not_there_is_not_empty() {
 
 #[test]
 fn items_are_found_in_text_in_objects_and_behind_paths() {
-    // 3.4: nothing is asked of a model to find them (O25).
+    // O4, O25: templates in sources have values, and no model is asked to find items.
     for (source, items) in [
         ("{ memory_key: items }", "'[1, 2]'"),
         ("{ memory_key: items }", "{ results: [1, 2], rows: [9] }"),

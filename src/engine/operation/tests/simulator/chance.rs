@@ -1,10 +1,10 @@
 //! The one source of chance: a seeded splitmix64, so that a seed tells the same story everywhere.
 
 /// Seeded chance.
-pub(super) struct Chance(u64);
+pub(in crate::engine::operation::tests) struct Chance(u64);
 
 impl Chance {
-    pub(super) fn of(seed: u64) -> Self {
+    pub(in crate::engine::operation::tests) fn of(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
@@ -17,17 +17,20 @@ impl Chance {
     }
 
     /// A number below `bound`, which is not 0.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(in crate::engine::operation::tests) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// True in `percent` of a hundred cases.
-    pub(super) fn percent(&mut self, percent: usize) -> bool {
+    pub(in crate::engine::operation::tests) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// One of several, where there are any.
-    pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+    pub(in crate::engine::operation::tests) fn pick<'a, T>(
+        &mut self,
+        items: &'a [T],
+    ) -> Option<&'a T> {
         match items.len() {
             0 => None,
             len => Some(&items[self.below(len)]),
@@ -35,12 +38,15 @@ impl Chance {
     }
 
     /// One of several words.
-    pub(super) fn word(&mut self, words: &[&'static str]) -> &'static str {
+    pub(in crate::engine::operation::tests) fn word(
+        &mut self,
+        words: &[&'static str],
+    ) -> &'static str {
         self.pick(words).copied().unwrap_or_default()
     }
 
     /// An index, as often as its weight says.
-    pub(super) fn weighed(&mut self, weights: &[usize]) -> usize {
+    pub(in crate::engine::operation::tests) fn weighed(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum::<usize>().max(1));
         for (index, weight) in weights.iter().enumerate() {
             if left < *weight {

@@ -4,10 +4,12 @@
 //! `SEED=… cargo test the_machine_keeps_its_promises` plays it again; `SEEDS=…` plays more of them.
 
 mod answers;
-mod chance;
+pub(super) mod chance;
 mod invariants;
 mod model;
+mod pen;
 mod play;
+mod shape;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
