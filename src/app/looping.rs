@@ -98,7 +98,7 @@ impl Loop {
     fn signal(&mut self, signal: Signal) -> Result<Option<Exit>, Trouble> {
         match signal {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => {
-                return Ok(signal.exit_code().map(super::number));
+                return Ok(signal.exit_code().map(crate::app::number));
             }
             Signal::Stop => self.suspend()?,
             Signal::Continue => {
