@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 use tokio::sync::{Notify, mpsc};
 
 use crate::app::mailbox::Mailbox;
+use crate::app::number;
 use crate::app::perform::Performer;
 use crate::cli::Exit;
 use crate::cli::trouble::Trouble;
@@ -98,7 +99,7 @@ impl Loop {
     fn signal(&mut self, signal: Signal) -> Result<Option<Exit>, Trouble> {
         match signal {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => {
-                return Ok(signal.exit_code().map(crate::app::number));
+                return Ok(signal.exit_code().map(number));
             }
             Signal::Stop => self.suspend()?,
             Signal::Continue => {
