@@ -19,6 +19,7 @@ mod stderr;
 mod tests;
 mod words;
 
+use anyhow::Context as _;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -80,9 +81,10 @@ pub fn main(arguments: Launch) -> Exit {
         .worker_threads(2)
         .enable_all()
         .build()
+        .context("can't start the asynchronous runtime")
     {
         Ok(runtime) => runtime,
-        Err(error) => return Trouble::caused(&error).report(),
+        Err(error) => return Trouble::caused(error).report(),
     };
     let exit = match runtime.block_on(run(tty, opening)) {
         Ok(exit) => exit,
@@ -116,9 +118,12 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
     // What fails at once fails before the terminal is taken.
     let early = tokio::time::timeout(FIRST_FRAME, &mut opening).await;
     let early = early.ok().transpose()?;
-    let caused = |error: std::io::Error| Trouble::caused(&error);
-    let mut signals = Signals::listen().map_err(caused)?;
-    let screen = FullScreen::enter(tty).map_err(caused)?;
+    let mut signals = Signals::listen()
+        .context("can't listen for signals")
+        .map_err(Trouble::caused)?;
+    let screen = FullScreen::enter(tty)
+        .context("can't take the terminal")
+        .map_err(Trouble::caused)?;
     // The data folder may be missing before the session is opened; then this begins next time.
     let diverted = Diverted::into(&folder).ok().flatten();
     let panics = mailbox.clone();
@@ -129,7 +134,9 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
         diverted.end_at_panics();
     }
     let hung_up = Arc::new(Notify::new());
-    let _watchdog = watch(&screen, hung_up.clone()).map_err(caused)?;
+    let _watchdog = watch(&screen, hung_up.clone())
+        .context("can't watch the terminal")
+        .map_err(Trouble::caused)?;
     let state = State::new(theme, (80, 24), Instant::now());
     let mut running = Loop::new(screen, state, mailbox, hung_up);
     let session = match early {
