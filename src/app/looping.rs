@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
 use tokio::sync::{Notify, mpsc};
 
 use crate::app::mailbox::Mailbox;
+use crate::app::number;
 use crate::app::perform::Performer;
 use crate::cli::Exit;
 use crate::cli::trouble::Trouble;
@@ -98,7 +100,7 @@ impl Loop {
     fn signal(&mut self, signal: Signal) -> Result<Option<Exit>, Trouble> {
         match signal {
             Signal::Interrupt | Signal::Terminate | Signal::HangUp => {
-                return Ok(signal.exit_code().map(super::number));
+                return Ok(signal.exit_code().map(number));
             }
             Signal::Stop => self.suspend()?,
             Signal::Continue => {
@@ -113,7 +115,7 @@ impl Loop {
     fn suspend(&mut self) -> Result<(), Trouble> {
         match self.screen.suspend() {
             Ok(Suspension::Stopping | Suspension::NobodyToContinue) => Ok(()),
-            Err(error) => Err(Trouble::caused(&error)),
+            Err(error) => Err(Trouble::caused(error)),
         }
     }
 
@@ -149,7 +151,9 @@ impl Loop {
                 Effect::Suspend => self.suspend()?,
                 Effect::Redraw => {
                     let redrawn = self.screen.redraw();
-                    redrawn.map_err(|error| Trouble::caused(&error))?;
+                    redrawn
+                        .context("can't draw on the terminal")
+                        .map_err(Trouble::caused)?;
                 }
                 effect => performer.perform(effect),
             }
@@ -176,7 +180,9 @@ impl Loop {
                 frame.set_cursor_position(cursor);
             }
         });
-        drawn.map_err(|error| Trouble::caused(&error))?;
+        drawn
+            .context("can't draw on the terminal")
+            .map_err(Trouble::caused)?;
         let now = Instant::now();
         self.clock.drawn(now);
         if let Some(change) = next_age_change(self.state.ages(), now) {

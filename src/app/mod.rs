@@ -7,14 +7,19 @@
 //! | `mailbox` | views and events on their way to the screen, bounded and coalescing |
 //! | `perform` | effects: one task each, one task an operation |
 //! | `loading` | from a file to a routine with its picture |
+//! | `stderr` | what others write there, off the screen |
 //! | `words` | errors in three parts |
 
 mod loading;
 mod looping;
 mod mailbox;
 mod perform;
+mod stderr;
+#[cfg(test)]
+mod tests;
 mod words;
 
+use anyhow::Context as _;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,6 +29,7 @@ use tokio::sync::Notify;
 
 use crate::app::looping::Loop;
 use crate::app::mailbox::Mailbox;
+use crate::app::stderr::Diverted;
 use crate::cli::Exit;
 use crate::cli::open::Opening;
 use crate::cli::trouble::Trouble;
@@ -75,9 +81,10 @@ pub fn main(arguments: Launch) -> Exit {
         .worker_threads(2)
         .enable_all()
         .build()
+        .context("can't start the asynchronous runtime")
     {
         Ok(runtime) => runtime,
-        Err(error) => return Trouble::caused(&error).report(),
+        Err(error) => return Trouble::caused(error).report(),
     };
     let exit = match runtime.block_on(run(tty, opening)) {
         Ok(exit) => exit,
@@ -105,20 +112,31 @@ fn theme(colour: Colour) -> Theme {
 
 async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
     let theme = theme(opening.settings.colour);
+    let folder = opening.settings.data_folder.clone();
     let mailbox = Arc::new(Mailbox::default());
     let mut opening = pin!(opening.open(mailbox.clone()));
     // What fails at once fails before the terminal is taken.
     let early = tokio::time::timeout(FIRST_FRAME, &mut opening).await;
     let early = early.ok().transpose()?;
-    let caused = |error: std::io::Error| Trouble::caused(&error);
-    let mut signals = Signals::listen().map_err(caused)?;
-    let screen = FullScreen::enter(tty).map_err(caused)?;
+    let mut signals = Signals::listen()
+        .context("can't listen for signals")
+        .map_err(Trouble::caused)?;
+    let screen = FullScreen::enter(tty)
+        .context("can't take the terminal")
+        .map_err(Trouble::caused)?;
+    // The data folder may be missing before the session is opened; then this begins next time.
+    let diverted = Diverted::into(&folder).ok().flatten();
     let panics = mailbox.clone();
     screen
         .restorer()
         .report_panics(AFTER_PANIC, move |panic| panics.fault(panic));
+    if let Some(diverted) = &diverted {
+        diverted.end_at_panics();
+    }
     let hung_up = Arc::new(Notify::new());
-    let _watchdog = watch(&screen, hung_up.clone()).map_err(caused)?;
+    let _watchdog = watch(&screen, hung_up.clone())
+        .context("can't watch the terminal")
+        .map_err(Trouble::caused)?;
     let state = State::new(theme, (80, 24), Instant::now());
     let mut running = Loop::new(screen, state, mailbox, hung_up);
     let session = match early {
@@ -130,7 +148,16 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
                 signal = signals.next() => {
                     return Ok(signal.exit_code().map_or(Exit::Succeeded, number));
                 }
-                session = &mut opening => session?,
+                session = &mut opening => match session {
+                    Ok(session) => session,
+                    Err(trouble) => {
+                        // The panic hook keeps it too, so it doesn't end by itself.
+                        if let Some(diverted) = &diverted {
+                            diverted.end();
+                        }
+                        return Err(trouble);
+                    }
+                },
             }
         }
     };
@@ -138,6 +165,9 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
     let exit = running.run(session.clone(), signals).await;
     // From here on the terminal is the shell's again.
     drop(running);
+    if let Some(diverted) = &diverted {
+        diverted.end();
+    }
     close(&session).await;
     exit
 }

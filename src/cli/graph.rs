@@ -36,7 +36,7 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
     let bytes = match read_routine(file) {
         Ok(bytes) => bytes,
         Err(error) => {
-            return Trouble::caused(&error)
+            return Trouble::caused(error)
                 .hint("name a routine file, YAML or JSON")
                 .report();
         }
@@ -44,7 +44,7 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
     let environment = |name: &str| std::env::var_os(name);
     let agents = match configured_agents(&environment, &PlatformFolders::of_this_user()) {
         Ok(agents) => agents,
-        Err(error) => return Trouble::caused(&error).report(),
+        Err(error) => return Trouble::caused(error).report(),
     };
     let loaded = load(&bytes, &known(agents.keys()));
     let Some(routine) = loaded.routine else {

@@ -26,13 +26,13 @@ impl Opening {
     pub(crate) fn prepare(flags: &Flags, workspace: Option<&Path>) -> Result<Self, Trouble> {
         let environment = |name: &str| std::env::var_os(name);
         let settings = Settings::load(flags, &environment, &PlatformFolders::of_this_user())
-            .map_err(|error| Trouble::caused(&error))?;
+            .map_err(Trouble::caused)?;
         let folder = match workspace {
             Some(folder) => folder.to_owned(),
             None => current_folder()?,
         };
         let workspace = Workspace::open(&folder).map_err(|error| {
-            Trouble::caused(&error).hint("name an existing folder with --workspace")
+            Trouble::caused(error).hint("name an existing folder with --workspace")
         })?;
         Ok(Self {
             settings,
@@ -53,13 +53,13 @@ impl Opening {
                 ),
                 OpenError::Limit(_) => "see [limits] in the configuration".to_owned(),
             };
-            Trouble::caused(&error).hint(hint)
+            Trouble::caused(error).hint(hint)
         })
     }
 }
 
 fn current_folder() -> Result<PathBuf, Trouble> {
     std::env::current_dir().map_err(|error| {
-        Trouble::caused(&error).hint("the current folder is gone? name one with --workspace")
+        Trouble::caused(error).hint("the current folder is gone? name one with --workspace")
     })
 }

@@ -1,8 +1,5 @@
 //! What a person sees of an error: what, why, and the next thing to type.
 
-use std::error::Error;
-use std::fmt::Write as _;
-
 use crate::cli::exit::Exit;
 use crate::cli::output::tell;
 
@@ -25,17 +22,19 @@ impl Trouble {
     }
 
     /// Bad usage, with everything that led to it.
-    pub(crate) fn caused(error: &dyn Error) -> Self {
-        let mut what = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
+    pub(crate) fn caused(error: impl Into<anyhow::Error>) -> Self {
+        let error = error.into();
+        let mut what = String::new();
+        for cause in error.chain() {
+            let text = cause.to_string();
             // Transparent errors repeat their source.
-            if !what.ends_with(&text) {
-                // Writing to a String can't fail.
-                let _ = write!(what, ": {text}");
+            if what.ends_with(&text) {
+                continue;
             }
-            cause = error.source();
+            if !what.is_empty() {
+                what.push_str(": ");
+            }
+            what.push_str(&text);
         }
         Self::usage(what)
     }

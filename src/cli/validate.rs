@@ -26,7 +26,7 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
     let environment = |name: &str| std::env::var_os(name);
     let agents = match configured_agents(&environment, &PlatformFolders::of_this_user()) {
         Ok(agents) => agents,
-        Err(error) => return Trouble::caused(&error).report(),
+        Err(error) => return Trouble::caused(error).report(),
     };
     let known = known(agents.keys());
     let mut exit = Exit::Succeeded;
@@ -34,7 +34,7 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
         let bytes = match read_routine(file) {
             Ok(bytes) => bytes,
             Err(error) => {
-                Trouble::caused(&error)
+                Trouble::caused(error)
                     .hint("name a routine file, YAML or JSON")
                     .report();
                 // Of several files, one that can't be read weighs more (C2).

@@ -1,6 +1,6 @@
 //! The operations' accounts on disk: a file of JSON lines for each (L10, V33).
 //!
-//! A call is one `write` to the system, so a killed process loses nothing that was appended; power
+//! A call is one `write` to the system, all of it or nothing, so a killed process loses nothing that was appended; power
 //! loss may cost the last moments. The account is read by people and tools. Nothing resumes from it.
 
 use std::collections::HashMap;
@@ -89,9 +89,14 @@ impl RunLog for FileRunLog {
                 .entry(operation.clone())
                 .or_insert(storage::open_lines(&path)?),
         };
+        let before = file.metadata().map(|metadata| metadata.len());
         let written = file.write_all(&text);
         if written.is_err() {
-            // Opened anew, so that what was written in part is closed before anything follows.
+            // All of a call or nothing: what it tells of isn't done, or ends in another way.
+            if let Ok(before) = before {
+                let _ = file.set_len(before);
+            }
+            // Opened anew, so that what is written in part all the same is closed before anything follows.
             files.remove(operation);
         }
         written.map_err(|error| storage::failure("write", &path, &error))

@@ -133,6 +133,35 @@ async fn an_intent_that_can_not_be_written_is_not_performed() {
 }
 
 #[tokio::test]
+async fn no_success_is_told_that_the_account_does_not_hold() {
+    // L10, C2
+    let mut succeeded = 0;
+    for appends in 0..40 {
+        let mut world = World::new();
+        let log = Arc::new(FullLog::after(appends));
+        world.log = Arc::clone(&log) as _;
+        let runner = world.runner();
+        let result = runner.run(world.request(ONE_TOOL, &ModelTask::new())).await;
+        let (status, reason) = settled(result.expect("admitted"));
+        let told = world.events.all().pop().expect("an event");
+        assert_eq!(told["type"], "operation.settled", "after {appends} appends");
+        assert_eq!(told["status"], status, "after {appends} appends");
+        let mut lines = log.lines().into_iter();
+        let kept = lines.any(|line| line.name == "operation.settled");
+        match reason.as_deref() {
+            None => assert!(kept, "after {appends} appends"),
+            Some(reason) => {
+                assert!(!kept, "after {appends} appends");
+                assert_eq!(reason, "storage_failed");
+                assert!(told["effects"].is_string(), "{told}");
+            }
+        }
+        succeeded += usize::from(status == "succeeded");
+    }
+    assert!(0 < succeeded && succeeded < 36, "{succeeded} of 40");
+}
+
+#[tokio::test]
 async fn evidence_that_can_not_be_held_fails_the_run() {
     let mut world = World::new();
     world.sources = Arc::new(ForgetfulStore);

@@ -16,6 +16,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use clap::ValueEnum;
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -76,9 +77,10 @@ pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
         .worker_threads(2)
         .enable_all()
         .build()
+        .context("can't start the asynchronous runtime")
     {
         Ok(runtime) => runtime,
-        Err(error) => return Trouble::caused(&error).report(),
+        Err(error) => return Trouble::caused(error).report(),
     };
     let exit = runtime.block_on(run(arguments));
     // A terminal that is still being read must not hold the exit up.
@@ -88,9 +90,9 @@ pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
 
 async fn run(arguments: Arguments) -> Exit {
     // Before anything that takes time: a signal that comes early has its code too (C2).
-    let mut signals = match Signals::listen() {
+    let mut signals = match Signals::listen().context("can't listen for signals") {
         Ok(signals) => signals,
-        Err(error) => return Trouble::caused(&error).report(),
+        Err(error) => return Trouble::caused(error).report(),
     };
     let started = tokio::select! {
         started = start(&arguments) => started,
@@ -133,7 +135,7 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
             .report());
     }
     let bytes = read_routine(&arguments.file).map_err(|error| {
-        Trouble::caused(&error)
+        Trouble::caused(error)
             .hint("name a routine file, YAML or JSON")
             .report()
     })?;
@@ -142,7 +144,7 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
         Ok(prepared) => prepared,
         Err(NotPrepared::Invalid(problems)) => return Err(invalid(arguments, &problems)),
         Err(error @ NotPrepared::Model { .. }) => {
-            return Err(Trouble::caused(&error).hint(MODEL_HINT).report());
+            return Err(Trouble::caused(error).hint(MODEL_HINT).report());
         }
     };
     for warning in &prepared.warnings {
@@ -164,7 +166,7 @@ async fn open(arguments: &Arguments) -> Result<(Session, Arc<Printer>), Exit> {
         allow: arguments.allow.clone(),
     };
     let printer = Printer::start(arguments.format)
-        .map_err(|error| Trouble::caused(&error).report())
+        .map_err(|error| Trouble::caused(error).report())
         .map(Arc::new)?;
     let opening =
         Opening::prepare(&flags, arguments.workspace.as_deref()).map_err(Trouble::report)?;
@@ -227,7 +229,7 @@ impl Run {
         let cancellation = printer.closed().clone();
         let mut live = match session.start(&prepared, inputs, cancellation) {
             Ok(live) => live,
-            Err(error) => return Trouble::caused(&error).hint(hint).report(),
+            Err(error) => return Trouble::caused(error).hint(hint).report(),
         };
         let operation = live.operation().clone();
         let mut rest = tokio::select! {

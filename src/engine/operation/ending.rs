@@ -171,6 +171,22 @@ impl Operation {
         self.out.push(Command::Settle(Box::new(outcome)));
     }
 
+    /// The batch that settled the operation couldn't be kept: no success is claimed that its account
+    /// doesn't hold. Gives the outcome that stands instead; `None` where the decided one does.
+    pub fn settled_unaccounted(&mut self, text: String) -> Option<Outcome> {
+        let outcome = self.outcome.as_mut()?;
+        match outcome.status {
+            Status::Succeeded => {}
+            Status::Failed | Status::Cancelled => return None,
+        }
+        let failure = Failure::StorageFailed { text };
+        outcome.status = Status::Failed;
+        outcome.reason = Some(failure.code().to_owned());
+        outcome.detail = with_required(failure.detail(), self.effects.required());
+        outcome.effects = Some(self.effects.class());
+        Some(outcome.clone())
+    }
+
     /// Output by reached terminal.
     fn outputs(&self) -> BTreeMap<String, Value> {
         let root = &self.executions[0];

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use crate::engine::routine::file::Position;
 use crate::engine::routine::issue::{Code, Issue, Severity};
+use crate::engine::routine::reader::near;
 
 /// What a problem is about.
 #[derive(Clone, Copy, Default)]
@@ -33,9 +34,43 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Problems of one severity that are kept. A file of a thousand steps that are all wrong in several
+/// ways stays far below; a hostile one must not fill the memory.
+const KEPT: usize = 10_000;
+
+/// Problems that say what was meant. Each looks at every name there is: without a bound a file of
+/// many names and many slips would take minutes.
+const HINTED: usize = 200;
+
 /// Problems in the order in which they are found.
 #[derive(Default)]
-pub(in crate::engine::routine) struct Issues(RefCell<Vec<Issue>>);
+pub(in crate::engine::routine) struct Issues(RefCell<Found>);
+
+#[derive(Default)]
+struct Found {
+    kept: Vec<Issue>,
+    errors: Tally,
+    warnings: Tally,
+    reading: Reading,
+    hinted: usize,
+}
+
+/// How many problems of one severity there are.
+#[derive(Default)]
+struct Tally {
+    found: usize,
+    /// The first that wasn't kept.
+    beyond: Option<(Code, Position)>,
+}
+
+/// Whether all of the file is looked at.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Reading {
+    #[default]
+    Whole,
+    /// What isn't read can't be judged.
+    GivenUp,
+}
 
 impl Issues {
     /// Adds one.
@@ -46,8 +81,19 @@ impl Issues {
         subject: Subject<'_>,
         message: impl Into<String>,
     ) {
-        self.0.borrow_mut().push(Issue {
-            severity: code.severity(),
+        let found = &mut *self.0.borrow_mut();
+        let severity = code.severity();
+        let tally = match severity {
+            Severity::Error => &mut found.errors,
+            Severity::Warning => &mut found.warnings,
+        };
+        tally.found += 1;
+        if tally.found > KEPT {
+            tally.beyond.get_or_insert((code, at));
+            return;
+        }
+        found.kept.push(Issue {
+            severity,
             code,
             step: subject.step.map(str::to_owned),
             edge: subject.edge.map(str::to_owned),
@@ -57,17 +103,44 @@ impl Issues {
         });
     }
 
-    /// Whether the file can't run.
-    pub(in crate::engine::routine) fn any_error(&self) -> bool {
-        self.0
-            .borrow()
-            .iter()
-            .any(|issue| issue.severity == Severity::Error)
+    /// `; did you mean X?` or nothing, where a file's own names are many.
+    pub(in crate::engine::routine) fn hint<'a>(
+        &self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> String {
+        let found = &mut *self.0.borrow_mut();
+        if found.hinted >= HINTED {
+            return String::new();
+        }
+        found.hinted += 1;
+        near::hint(word, known)
     }
 
-    /// All, by position; each once.
+    /// Whether the file can't run.
+    pub(in crate::engine::routine) fn any_error(&self) -> bool {
+        self.0.borrow().errors.found > 0
+    }
+
+    /// Says that the rest of the file isn't worth reading.
+    pub(in crate::engine::routine) fn give_up(&self) {
+        self.0.borrow_mut().reading = Reading::GivenUp;
+    }
+
+    /// Whether reading on is worth nothing: somebody said so, or no further error would be kept.
+    pub(in crate::engine::routine) fn gave_up(&self) -> bool {
+        let found = self.0.borrow();
+        found.reading == Reading::GivenUp || found.errors.found > KEPT
+    }
+
+    /// All that are kept, by position, each once; last how many are not.
     pub(in crate::engine::routine) fn sorted(self) -> Vec<Issue> {
-        let mut issues = self.0.into_inner();
+        let Found {
+            kept: mut issues,
+            errors,
+            warnings,
+            ..
+        } = self.0.into_inner();
         issues.sort_by(|a, b| {
             (a.line, a.column, a.severity, a.code).cmp(&(b.line, b.column, b.severity, b.code))
         });
@@ -82,6 +155,28 @@ impl Issues {
                 issue.message.clone(),
             ))
         });
+        issues.extend([warnings.rest(), errors.rest()].into_iter().flatten());
         issues
+    }
+}
+
+impl Tally {
+    /// The line that stands for what isn't kept.
+    fn rest(&self) -> Option<Issue> {
+        let (code, at) = self.beyond?;
+        let severity = code.severity();
+        let more = self.found - KEPT;
+        Some(Issue {
+            severity,
+            code,
+            step: None,
+            edge: None,
+            line: at.line,
+            column: at.column,
+            message: format!(
+                "{more} or more further {}s are left out, from here on; see to the others first",
+                severity.label()
+            ),
+        })
     }
 }

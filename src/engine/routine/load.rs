@@ -59,6 +59,10 @@ fn check(bytes: &[u8], known: &Known, issues: &Issues) -> Option<CheckedRoutine>
             reader::read(&ours, format.spelling(), issues)?
         }
     };
+    if issues.gave_up() {
+        // Rules would judge what wasn't read.
+        return None;
+    }
     let findings = rules::judge(&reading, known, issues);
     if issues.any_error() {
         return None;

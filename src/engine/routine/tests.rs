@@ -190,6 +190,33 @@ fn a_definition_has_a_thousand_steps_besides_its_terminals_and_no_more() {
     assert_eq!(issue.step.as_deref(), Some("s1000"));
 }
 
+#[test]
+fn a_flood_of_problems_is_cut_and_the_last_line_says_so() {
+    let mut text = PLAIN.to_owned();
+    for n in 0..20_000 {
+        text.push_str(&format!("k{n}: 1\n"));
+    }
+    let issues = loaded(&text).issues;
+    let errors = issues
+        .iter()
+        .filter(|issue| issue.severity == Severity::Error);
+    assert_eq!(errors.count(), 10_001);
+    let last = issues.last().expect("an issue");
+    assert_eq!(last.code, Code::UnknownField);
+    assert!(last.message.contains("left out"), "{last}");
+}
+
+/// V19
+#[test]
+fn a_definition_far_beyond_its_steps_is_not_read() {
+    let issues = loaded(&fixtures::line(10_001)).issues;
+    assert_eq!(issues.len(), 1, "{issues:#?}");
+    assert_eq!(issues[0].code, Code::TooManySteps);
+    let edges = loaded(&fixtures::line(9_999).replace("to: s9", "to: t9")).issues;
+    let mut found = edges.iter().map(|issue| issue.code);
+    assert!(found.any(|code| code == Code::UnknownStep));
+}
+
 /// V19
 #[test]
 fn routines_lie_in_each_other_thirty_two_levels_deep_and_no_deeper() {

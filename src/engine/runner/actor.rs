@@ -394,6 +394,7 @@ impl Actor {
         }
         if let Some(error) = &trouble {
             self.storage_failed(error);
+            self.take_success_back(&mut deeds, error);
         }
         for deed in deeds {
             match (deed, &trouble) {
@@ -425,6 +426,31 @@ impl Actor {
             self.queue.push_back(Event::StorageFailed {
                 reason: error.to_string(),
             });
+        }
+    }
+
+    /// The batch in hand settled the operation and can't be kept: whoever waits hears of a failure,
+    /// because a success without its account is none (L10).
+    fn take_success_back(&mut self, deeds: &mut [Deed], error: &StorageError) {
+        let settles = |deed: &Deed| matches!(deed, Deed::Do(Command::Settle(_)));
+        if !deeds.iter().any(settles) {
+            return;
+        }
+        let Some(outcome) = self.operation.settled_unaccounted(error.to_string()) else {
+            return;
+        };
+        for deed in deeds {
+            match deed {
+                Deed::Tell(published) => {
+                    if let PublicEvent::OperationSettled { .. } = published.event {
+                        published.event = PublicEvent::settled(outcome.clone());
+                        // A little room may be left; where there is none, the account ends before.
+                        let _ = self.append(&[account::published(published)]);
+                    }
+                }
+                Deed::Do(Command::Settle(settled)) => **settled = outcome.clone(),
+                Deed::Do(_) => {}
+            }
         }
     }
 

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::engine::id::OperationId;
 use crate::engine::routine::definition::Parameter;
-use crate::tui::state::Ticket;
 use crate::tui::state::confirm::Confirm;
 use crate::tui::state::document::Document;
 use crate::tui::state::form::Form;
 use crate::tui::state::operations::Operation;
 use crate::tui::state::routine::{self, Checks, LoadedRoutine};
+use crate::tui::state::{State, Ticket};
 use crate::tui::text::Inert;
 use crate::tui::theme::Role;
 
@@ -144,7 +144,7 @@ impl Dialog {
 
     /// Asks for the inputs of a routine, and shows the checks that running it accepts; `None` where
     /// there is nothing to ask and nothing to show.
-    pub fn run(ticket: Ticket, routine: &LoadedRoutine, model: &Inert) -> Option<Self> {
+    pub fn run(ticket: Ticket, routine: &LoadedRoutine, state: &State) -> Option<Self> {
         let definition = &routine.definition;
         let asks = routine::missing(definition).next().is_some();
         let shows = routine.checks == Checks::Unseen;
@@ -155,7 +155,7 @@ impl Dialog {
         if let Some(description) = &definition.description {
             form.say(Role::Text, description);
         }
-        form.say(Role::Dim, &format!("Model: {model}"));
+        form.say(Role::Dim, &format!("Model: {}", state.model));
         for warning in &routine.warnings {
             form.say(Role::Attention, warning.as_str());
         }
@@ -164,6 +164,9 @@ impl Dialog {
             form.say(Role::Title, "Running it accepts these checks:");
             for check in routine::acting_checks(definition) {
                 form.say(Role::Attention, &check);
+            }
+            if !state.workspace.is_empty() {
+                form.say(Role::Dim, &format!("Commands run in {}.", state.workspace));
             }
         }
         if !definition.parameters.is_empty() {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::engine::evidence::Receipt;
 use crate::engine::id::{OperationId, SourceId};
+use crate::engine::operation::outcome::{Outcome, Status};
 use crate::engine::operation::view::OperationView;
 use crate::host::session::types::{Inspected, Rest, SourceRow};
 use crate::host::session::wording;
@@ -35,7 +36,7 @@ pub(super) fn loaded(
         Ok(routine) => routine,
         Err(trouble) => return tell(state, trouble),
     };
-    let dialog = Dialog::run(ticket, &routine, &state.model);
+    let dialog = Dialog::run(ticket, &routine, state);
     state.loading.insert(ticket, Loading::Ready(routine));
     match dialog {
         None => vec![Effect::Start(ticket, BTreeMap::new())],
@@ -94,9 +95,7 @@ pub(super) fn rested(state: &mut State, id: &OperationId, rest: Rest, now: Insta
             end(operation, now);
             operation.outcome = Some(*outcome.clone());
             if was_asked != Asked::Cancel {
-                let text = wording::ending(&outcome);
-                let said = format!("{}: {}", operation.label, text[0]);
-                state.notice = Some(Notice::Said(Inert::one_line(&said)));
+                state.notice = Some(told(&operation.label, &outcome));
             }
         }
         Rest::Ended => {
@@ -105,6 +104,20 @@ pub(super) fn rested(state: &mut State, id: &OperationId, rest: Rest, now: Insta
         }
     }
     refresh_sources(state, id)
+}
+
+/// How an operation ended, in a few words.
+fn told(label: &Inert, outcome: &Outcome) -> Notice {
+    let text = wording::ending(outcome);
+    let headline = text.first().map_or("", String::as_str);
+    match outcome.status {
+        Status::Succeeded => Notice::Said(Inert::one_line(&format!("{label}: {headline}"))),
+        Status::Failed | Status::Cancelled => Notice::Trouble(Trouble::of(
+            &format!("{label} has ended"),
+            headline,
+            "type /routine inspect for effects and what is required",
+        )),
+    }
 }
 
 fn end(operation: &mut Operation, now: Instant) {

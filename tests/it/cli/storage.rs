@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::cli::gates::ONE;
 use crate::cli::program::{Place, Running, demo};
@@ -123,6 +124,35 @@ fn a_disk_that_fills_fails_the_run_and_nothing_goes_on() {
         assert_eq!(settled["usage"]["model_calls"], calls);
         assert!(calls < 3, "{}", ended.stdout);
     }
+}
+
+// C2, L10: wherever the disk fills, no success is told that the account doesn't hold, and no line
+// is kept in part.
+#[test]
+fn a_disk_that_fills_at_the_end_leaves_no_success_without_account() {
+    let mut seen = BTreeSet::new();
+    for blocks in (16..40).step_by(2) {
+        let place = Place::new();
+        let script = format!("ulimit -f {blocks}; exec \"$AMOS\" run \"$FILE\" --format json");
+        let mut command = place.shell(&script);
+        command.env("FILE", demo("linear"));
+        let settled = Running::start(command).end().settled();
+        let operation = settled["operation"].as_str().expect("an id");
+        let account = place.data().join(format!("runs/{operation}.jsonl"));
+        let account = std::fs::read_to_string(account).expect("an account");
+        let kept: Vec<Value> = account
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a whole line"))
+            .collect();
+        let kept = kept.iter().find(|line| line["name"] == "operation.settled");
+        let status = settled["status"].as_str().expect("a status");
+        match kept {
+            Some(kept) => assert_eq!(kept["detail"]["status"], status),
+            None => assert_eq!(settled["reason"], "storage_failed"),
+        }
+        seen.insert(status.to_owned());
+    }
+    assert_eq!(seen.len(), 2, "{seen:?}");
 }
 
 // L10: a process that was killed leaves its account behind, and in nobody's way.

@@ -62,24 +62,30 @@ impl RunLog for MemoryLog {
 /// Takes so many appends, and then none.
 pub(crate) struct FullLog {
     left: AtomicUsize,
+    kept: MemoryLog,
 }
 
 impl FullLog {
     pub(crate) fn after(appends: usize) -> Self {
         Self {
             left: AtomicUsize::new(appends),
+            kept: MemoryLog::default(),
         }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<LogLine> {
+        self.kept.lines()
     }
 }
 
 impl RunLog for FullLog {
-    fn append(&self, _: &OperationId, _: &[LogLine]) -> Result<(), StorageError> {
+    fn append(&self, operation: &OperationId, lines: &[LogLine]) -> Result<(), StorageError> {
         let less = |left: usize| left.checked_sub(1);
         match self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
         {
-            Ok(_) => Ok(()),
+            Ok(_) => self.kept.append(operation, lines),
             Err(_) => Err(StorageError("no space left".into())),
         }
     }

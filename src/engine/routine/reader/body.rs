@@ -20,6 +20,9 @@ use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::{check, deterministic, edge, step};
 
+/// A body of so many times the allowed steps isn't read.
+const FAR_BEYOND: usize = 10;
+
 /// Fields that both kinds of bodies have and may leave out.
 pub(in crate::engine::routine) static AROUND: Part = Part(&[
     optional(
@@ -116,6 +119,7 @@ pub(in crate::engine::routine) fn read(fields: &Fields<'_>, host: Option<Kind>) 
     let entries = listed(fields, "entry_steps", |_, node| {
         placed(&cx, node, "an entry step")
     });
+    refuse_masses(fields);
     let mut steps = Vec::new();
     let step_outlines = listed(fields, "steps", |index, node| {
         let (outline, step) = step::step(cx, node, index);
@@ -162,6 +166,26 @@ pub(in crate::engine::routine) fn read(fields: &Fields<'_>, host: Option<Kind>) 
     (body, outline)
 }
 
+/// Gives up on a body with far more steps than it may have: reading them all would take time and
+/// memory, and nobody wants to hear what is wrong with each.
+fn refuse_masses(fields: &Fields<'_>) {
+    let steps = fields.node("steps").and_then(Node::as_list);
+    let mut counted = steps.unwrap_or_default().iter().filter(|step| {
+        let word = step.get("type").and_then(Node::as_text);
+        !matches!(word, Some("terminal" | "terminal_fail"))
+    });
+    let most = limits::DEFINITION_STEPS;
+    let Some(first) = counted.nth(most) else {
+        return;
+    };
+    let count = most + 1 + counted.count();
+    if count > FAR_BEYOND * most {
+        let message = format!("there are {count} steps, {most} are allowed besides terminals");
+        fields.cx.report(Code::TooManySteps, first.at, message);
+        fields.cx.issues.give_up();
+    }
+}
+
 fn listed<'a, T>(
     fields: &Fields<'a>,
     name: &'static str,
@@ -182,6 +206,7 @@ fn listed<'a, T>(
     Listed {
         at: node.at,
         items: items
+            .take_while(|_| !fields.cx.issues.gave_up())
             .filter_map(|(index, item)| read(index, item))
             .collect(),
         state: ListState::Read,

@@ -244,6 +244,10 @@ impl<'a> Context<'a> {
         what: &str,
         known: impl IntoIterator<Item = &'k str>,
     ) {
+        if self.issues.gave_up() {
+            // Looking for what was meant takes longest of all.
+            return;
+        }
         let hint = near::hint(&entry.key, known);
         let message = format!("`{}` is no field of this {what}{hint}", entry.key);
         self.report(Code::UnknownField, entry.at, message);

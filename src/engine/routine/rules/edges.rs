@@ -6,7 +6,6 @@ use crate::engine::routine::definition::EdgeCondition;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
 use crate::engine::routine::outline::{HandoffText, Kind, Owner, WrittenCondition};
-use crate::engine::routine::reader::near;
 use crate::engine::routine::rules::sketch::{Meaning, Sketch};
 
 /// `unknown-step`, `self-edge`
@@ -14,7 +13,7 @@ pub(in crate::engine::routine) fn ends(sketch: &Sketch<'_>, issues: &Issues) {
     for edge in &sketch.outline.edges.items {
         for end in edge.from.iter().chain(&edge.to) {
             if !sketch.found.contains_key(end.value.as_str()) {
-                let hint = near::hint(&end.value, sketch.found.keys().copied());
+                let hint = issues.hint(&end.value, sketch.found.keys().copied());
                 let message = format!("there is no step `{}`{hint}", end.value);
                 sketch.of_edge(issues, Code::UnknownStep, edge, end.at, message);
             }

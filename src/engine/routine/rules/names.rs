@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
 use crate::engine::routine::outline::{Maker, Named};
-use crate::engine::routine::reader::near;
 use crate::engine::routine::reader::routine::Reading;
 
 /// What a file may name without defining it. The agent `default` always exists.
@@ -46,7 +45,7 @@ pub(in crate::engine::routine) fn known(reading: &Reading, known: &Known, issues
             Named::Tool => (&tools, Code::UnknownTool, "tool"),
         };
         if !names.contains(note.name.as_str()) {
-            let hint = near::hint(&note.name, names.iter().copied());
+            let hint = issues.hint(&note.name, names.iter().copied());
             let message = format!("there is no {word} `{}`{hint}", note.name);
             issues.add(code, note.at, Subject::step(note.step.as_deref()), message);
         }
@@ -79,7 +78,7 @@ pub(in crate::engine::routine) fn assurance(reading: &Reading, issues: &Issues) 
             let all = notes
                 .iter()
                 .flat_map(|note| note.covers.iter().map(String::as_str));
-            let hint = near::hint(&word.value, all);
+            let hint = issues.hint(&word.value, all);
             cannot(word.at, format!("no check covers `{}`{hint}", word.value));
         }
     }

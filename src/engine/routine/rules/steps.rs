@@ -7,7 +7,6 @@ use crate::engine::routine::definition::EdgeCondition;
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
 use crate::engine::routine::outline::{Kind, ListState, Order, Owner};
-use crate::engine::routine::reader::near;
 use crate::engine::routine::rules::sketch::{Meaning, Sketch};
 
 /// `empty-graph`
@@ -34,7 +33,7 @@ pub(in crate::engine::routine) fn entries(sketch: &Sketch<'_>, issues: &Issues) 
     for entry in &entries.items {
         let subject = Subject::step(Some(&entry.value));
         if !sketch.found.contains_key(entry.value.as_str()) {
-            let hint = near::hint(&entry.value, sketch.found.keys().copied());
+            let hint = issues.hint(&entry.value, sketch.found.keys().copied());
             let message = format!("the entry `{}` is no step{hint}", entry.value);
             issues.add(Code::UnknownEntry, entry.at, subject, message);
         }

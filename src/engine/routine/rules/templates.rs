@@ -6,7 +6,6 @@
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
 use crate::engine::routine::outline::{Kind, Placed, Site};
-use crate::engine::routine::reader::near;
 use crate::engine::routine::rules::retry::Order;
 use crate::engine::routine::rules::sketch::Sketch;
 use crate::engine::routine::template::Reference;
@@ -31,7 +30,7 @@ enum LookUp {
 /// `bad-template`: names that have no value where the template is expanded
 pub(in crate::engine::routine) fn references(frame: &Frame<'_>, issues: &Issues) {
     for note in &frame.sketch.outline.references {
-        let Some(problem) = problem(frame, &note.reference, note.site) else {
+        let Some(problem) = problem(frame, &note.reference, note.site, issues) else {
             continue;
         };
         let step = match note.site {
@@ -52,10 +51,15 @@ fn name_at(names: &[Placed<String>], index: usize) -> Option<&str> {
         .filter(|name| !name.is_empty())
 }
 
-fn problem(frame: &Frame<'_>, reference: &Reference, site: Site) -> Option<String> {
+fn problem(
+    frame: &Frame<'_>,
+    reference: &Reference,
+    site: Site,
+    issues: &Issues,
+) -> Option<String> {
     match reference {
         Reference::Param(name) => (!frame.parameters.contains(name)).then(|| {
-            let hint = near::hint(name, frame.parameters.iter().map(String::as_str));
+            let hint = issues.hint(name, frame.parameters.iter().map(String::as_str));
             format!("there is no parameter `{name}`{hint}")
         }),
         Reference::MapItem | Reference::MapIndex | Reference::MapTotal => {
@@ -71,7 +75,7 @@ fn problem(frame: &Frame<'_>, reference: &Reference, site: Site) -> Option<Strin
             LookUp::Unknown => {
                 let outline = frame.sketch.outline;
                 let names = outline.pre_steps.iter().chain(&outline.post_steps);
-                let hint = near::hint(name, names.map(|name| name.value.as_str()));
+                let hint = issues.hint(name, names.map(|name| name.value.as_str()));
                 Some(format!("there is no pre or post step `{name}`{hint}"))
             }
         },
@@ -79,7 +83,7 @@ fn problem(frame: &Frame<'_>, reference: &Reference, site: Site) -> Option<Strin
             LookUp::Found => None,
             LookUp::TooEarly => Some(format!("the step `{name}` doesn't precede")),
             LookUp::Unknown => {
-                let hint = near::hint(name, frame.sketch.found.keys().copied());
+                let hint = issues.hint(name, frame.sketch.found.keys().copied());
                 Some(format!("there is no step `{name}`{hint}"))
             }
         },
@@ -155,7 +159,7 @@ pub(in crate::engine::routine) fn sources(frame: &Frame<'_>, issues: &Issues) {
         let Some(source) = &step.source else { continue };
         let subject = Subject::step(step.slug());
         let Some(&from) = sketch.found.get(source.value.as_str()) else {
-            let hint = near::hint(&source.value, sketch.found.keys().copied());
+            let hint = issues.hint(&source.value, sketch.found.keys().copied());
             let message = format!("there is no step `{}`{hint}", source.value);
             issues.add(Code::UnknownStep, source.at, subject, message);
             continue;
