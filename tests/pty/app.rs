@@ -30,6 +30,9 @@ const READY: &str = "a message, or / for commands";
 /// Nobody types faster; keys that are closer together count as a paste.
 const TYPING: Duration = Duration::from_millis(20);
 
+/// A key that comes again within a shorter time is being held down.
+const LET_GO: Duration = Duration::from_millis(150);
+
 /// The application, running.
 pub(crate) struct App {
     pub(crate) world: World,
@@ -116,6 +119,12 @@ impl App {
         self.world.press(key);
     }
 
+    /// Presses the key that was pressed before once more, late enough not to be taken for a held one.
+    pub(crate) fn key_again(&mut self, key: &str) {
+        std::thread::sleep(LET_GO);
+        self.key(key);
+    }
+
     /// Writes into what has the focus.
     pub(crate) fn writes(&mut self, text: &str) {
         self.key(text);
@@ -138,10 +147,15 @@ impl App {
     /// Moves to the accepting button and presses it.
     pub(crate) fn accepts(&mut self, button: &str) {
         let focused = format!("> [ {button} ]");
-        if !self.screen().contains(&focused) {
-            self.key(BACK_TAB);
-            self.sees(&focused);
-        }
+        self.key(BACK_TAB);
+        self.sees(&focused);
+        self.presses(button);
+    }
+
+    /// Presses the button that has the focus.
+    pub(crate) fn presses(&mut self, button: &str) {
+        let focused = format!("> [ {button} ]");
+        self.sees(&focused);
         self.key(ENTER);
         self.sees_no(&focused);
     }
@@ -187,6 +201,12 @@ impl App {
             std::fs::read_to_string(path).expect("a text")
         });
         texts.collect()
+    }
+
+    /// How often something was confirmed.
+    pub(crate) fn confirmed(&self) -> usize {
+        let accounts = self.accounts();
+        accounts.matches(r#""name":"operation.resumed""#).count()
     }
 
     /// Fails if anything was ever confirmed.

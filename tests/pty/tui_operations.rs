@@ -33,7 +33,7 @@ fn the_demo_asks_once_and_is_confirmed_by_a_person() {
         app.accepts("Confirm");
         app.sees("✓ succeeded");
         assert_eq!(server.requests().len(), 1);
-        assert_eq!(app.accounts().matches("operation.resumed").count(), 1);
+        assert_eq!(app.confirmed(), 1);
         assert!(app.accounts().contains("A note from the server."));
 
         // Nothing is left to be asked about.
@@ -52,7 +52,7 @@ fn enter_alone_confirms_nothing_and_a_question_forgets_where_the_focus_was() {
         "> Confirm verified-submission",
         "Cancel",
     );
-    app.key(ENTER);
+    app.key_again(ENTER);
     app.sees_no("[ Confirm ]");
     app.is_asked(
         "/routine confirm",
@@ -79,7 +79,7 @@ fn quitting_asks_while_something_is_paused() {
         app.demo();
         let asked = app.is_asked("/quit", "> Quit?", "Stay");
         assert!(asked.contains("nothing of them is confirmed"), "{asked}");
-        app.key(ENTER);
+        app.key_again(ENTER);
         app.sees_no("> Quit?");
         app.sees(PAUSED);
         app.is_asked("/quit", "> Quit?", "Stay");
@@ -101,8 +101,12 @@ fn cancelling_shows_the_effects_and_asks() {
             "{asked}"
         );
         app.accepts("Cancel the operation");
-        app.sees("cancelled");
-        app.sees_no(PAUSED);
+        // What should be looked at outside is said at once.
+        let told = app.sees("was cancelled");
+        assert!(told.contains("required: verify what"), "{told}");
+        app.key(ESCAPE);
+        app.sees_no("was cancelled");
+        app.sees("□ cancelled");
         app.says("/routine confirm");
         app.sees("nothing changes that any more");
         app.assert_nothing_was_confirmed();
