@@ -21,6 +21,7 @@ mod schema;
 pub mod session;
 pub mod settings;
 mod storage;
+pub mod strict_json;
 pub mod synthetic;
 pub mod tools;
 pub mod workspace;

@@ -16,6 +16,7 @@
 pub mod burst;
 pub mod completion;
 pub mod editor;
+pub mod field;
 pub mod history;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,13 @@
 
 #![cfg(unix)]
 
+mod app;
 mod child;
 mod run;
+mod server;
 mod terminal;
+mod tui_dialogs;
+mod tui_ends;
+mod tui_operations;
+mod tui_screen;
 mod world;

@@ -19,10 +19,10 @@ const OFF: [&str; 9] = [
     "\x1b[<u",
     "\x1b[?25h",
 ];
-const ENTERED: &str = "\x1b[?1049h";
-const LEFT: &str = "\x1b[?1049l";
+pub(crate) const ENTERED: &str = "\x1b[?1049h";
+pub(crate) const LEFT: &str = "\x1b[?1049l";
 
-fn assert_given_back(world: &World, written: &str) {
+pub(crate) fn assert_given_back(world: &World, written: &str) {
     let (_, end) = written
         .rsplit_once(ENTERED)
         .expect("full screen was entered");

@@ -33,6 +33,7 @@ use crate::engine::id::OperationId;
 use crate::engine::operation::outcome::{Outcome, Status};
 use crate::host::session::{NotPrepared, Prepared, Problems, Rest, Session, read_routine};
 use crate::host::settings::Flags;
+use crate::host::strict_json;
 use crate::host::tools::KNOWN_TOOLS;
 
 #[derive(Debug, clap::Args)]
@@ -147,9 +148,6 @@ async fn start(arguments: &Arguments) -> Result<Run, Exit> {
             return Err(Trouble::caused(error).hint(MODEL_HINT).report());
         }
     };
-    for warning in &prepared.warnings {
-        tell(&format!("{}:{warning}", arguments.file.display()));
-    }
     // Before anything is billed (T4).
     tell(&format!("model: {}", session.model_text()));
     Ok(Run {
@@ -198,7 +196,7 @@ fn inputs(arguments: &[String]) -> Result<BTreeMap<String, Value>, String> {
         };
         let (name, value) = match argument[..at].strip_suffix(':') {
             Some(name) => {
-                let value = serde_json::from_str(&argument[at + 1..])
+                let value = strict_json::parse(&argument[at + 1..])
                     .map_err(|error| format!("input `{name}` is not JSON: {error}"))?;
                 (name, value)
             }

@@ -7,7 +7,7 @@ use crate::cli::output::tell;
 use crate::cli::run::prompt::{self, Said};
 use crate::cli::run::{OnWait, exit_of};
 use crate::engine::id::Generation;
-use crate::engine::operation::wait::{Answer, Wait, WaitKey};
+use crate::engine::operation::wait::{Answer, Question, Wait, WaitKey};
 use crate::engine::runner::Refusal;
 use crate::engine::verify::Held;
 use crate::host::session::{ConfirmRefused, Live, Rest, Session};
@@ -35,9 +35,7 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
     };
     match on_wait {
         OnWait::Exit => {
-            tell(
-                "hint: it waits; run again with --on-wait poll to look again, or --on-wait prompt to answer",
-            );
+            tell(&hint(state, waits));
             Next::Exit(Exit::Paused)
         }
         OnWait::Poll => match pause(state, waits) {
@@ -46,9 +44,7 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
                 next(confirm(session, live, generation, Vec::new()).await)
             }
             None => {
-                tell(
-                    "hint: only a person can end this wait; run again with --on-wait prompt to answer",
-                );
+                tell(&hint(state, waits));
                 Next::Exit(Exit::Paused)
             }
         },
@@ -73,6 +69,33 @@ pub(super) async fn at(on_wait: OnWait, session: &Session, live: &mut Live, rest
                 },
             };
         },
+    }
+}
+
+/// What helps with these waits. Another run starts anew: nothing resumes from what this one left.
+fn hint(state: Held, waits: &[Wait]) -> String {
+    let mut tools: Vec<&str> = waits
+        .iter()
+        .filter_map(|wait| match &wait.question {
+            Question::Permission { tool, .. } => Some(tool.as_str()),
+            Question::Recheck
+            | Question::Manual { .. }
+            | Question::OperatorGate { .. }
+            | Question::Uncertain { .. } => None,
+        })
+        .collect();
+    tools.sort_unstable();
+    tools.dedup();
+    if !tools.is_empty() {
+        let allow: Vec<String> = tools.iter().map(|tool| format!("--allow {tool}")).collect();
+        return format!(
+            "hint: start it again with {} if these calls may be made, or with --on-wait prompt to be asked",
+            allow.join(" ")
+        );
+    }
+    match pause(state, waits) {
+        Some(_) => "hint: it waits; start it again with --on-wait poll to look again until it is there, or with --on-wait prompt to answer".into(),
+        None => "hint: only a person can end this wait; start it again with --on-wait prompt to answer".into(),
     }
 }
 

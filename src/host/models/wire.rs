@@ -11,6 +11,7 @@ use crate::engine::ports::{
 };
 use crate::host::models::names::ToolNames;
 use crate::host::models::words;
+use crate::host::strict_json;
 
 /// A body that is no readable answer. For people, already cleaned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +85,7 @@ pub(crate) fn schema(tool: &OfferedTool) -> Value {
 
 /// A body as JSON. An error object counts as unreadable, whatever the status said.
 pub(crate) fn parse(body: &[u8]) -> Result<Map<String, Value>, Unreadable> {
-    let json: Value = serde_json::from_slice(body).map_err(|error| {
+    let json = strict_json::parse_bytes(body).map_err(|error| {
         let seen = words::provider_message(body);
         Unreadable(format!("the answer is not JSON ({error}): {seen:?}"))
     })?;
@@ -103,9 +104,9 @@ pub(crate) fn bytes(body: &Value) -> Bytes {
     body.to_string().into()
 }
 
-/// Arguments that came as JSON text.
+/// Arguments that came as JSON text. A key that is given twice makes them malformed.
 pub(crate) fn arguments_in_text(text: &str) -> CallArguments {
-    match serde_json::from_str(text) {
+    match strict_json::parse(text) {
         Ok(value) => CallArguments::Json(value),
         Err(_) => CallArguments::Malformed(text.to_owned()),
     }

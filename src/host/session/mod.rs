@@ -161,9 +161,9 @@ impl Session {
             Origin::Chosen => "chosen",
             Origin::KeyIsSet => "its key is set",
             Origin::OllamaAnswered => "a local Ollama answered",
-            Origin::NothingElse => "built in; no key is set and no local Ollama answers",
+            Origin::NothingElse => "built in, for no key is set and no local Ollama answers",
         };
-        format!("{} ({why})", self.models.describe(&selection.model))
+        format!("{}, {why}", self.models.describe(&selection.model))
     }
 
     /// Selects another model for what starts from now on. It is the chat agent's too, which can't be

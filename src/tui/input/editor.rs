@@ -103,7 +103,7 @@ impl Editor {
     }
 
     /// The lines, at least one.
-    pub fn lines(&self) -> impl Iterator<Item = &str> {
+    pub fn lines(&self) -> impl Iterator<Item = &str> + Clone {
         self.now.text.split('\n')
     }
 
@@ -284,34 +284,9 @@ impl Editor {
         place
     }
 
-    /// Draws the text, scrolled so that the cursor is seen, and gives the cell where the terminal's own
-    /// cursor belongs. Input methods show their candidates there.
+    /// Draws the text, as [`draw`] does.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer, style: Style) -> Option<Position> {
-        let area = area.intersection(buffer.area);
-        if area.is_empty() {
-            return None;
-        }
-        let (row, byte) = self.cursor();
-        let first = (row + 1).saturating_sub(usize::from(area.height));
-        // Cleaning and measuring cluster by cluster keeps the cursor exact whatever is in the line.
-        let column = shown(&self.line()[..byte]).first_line().width();
-        let hidden = (column + 1).saturating_sub(usize::from(area.width));
-        let lines = self.lines().skip(first);
-        for (y, line) in (area.y..area.bottom()).zip(lines) {
-            let line = shown(line);
-            let seen = line.first_line().skip(hidden);
-            // A wide cluster cut by the left edge leaves a gap.
-            let cut = line.first_line().width().saturating_sub(hidden);
-            let gap = cut.saturating_sub(seen.width()) as u16;
-            let x = area.x.saturating_add(gap);
-            if x < area.right() {
-                buffer.set_stringn(x, y, seen.as_str(), usize::from(area.right() - x), style);
-            }
-        }
-        Some(Position {
-            x: area.x + (column - hidden) as u16,
-            y: area.y + (row - first) as u16,
-        })
+        draw(self.lines(), self.cursor(), area, buffer, style)
     }
 }
 
@@ -319,6 +294,41 @@ impl Editor {
 enum Neighbour {
     Above,
     Below,
+}
+
+/// Draws the lines of a text, scrolled so that the cursor is seen (its row, and its byte in that row),
+/// and gives the cell where the terminal's own cursor belongs. Input methods show their candidates there.
+pub fn draw<'a>(
+    lines: impl Iterator<Item = &'a str> + Clone,
+    (row, byte): (usize, usize),
+    area: Rect,
+    buffer: &mut Buffer,
+    style: Style,
+) -> Option<Position> {
+    let area = area.intersection(buffer.area);
+    if area.is_empty() {
+        return None;
+    }
+    let first = (row + 1).saturating_sub(usize::from(area.height));
+    let before = lines.clone().nth(row).and_then(|line| line.get(..byte))?;
+    // Cleaning and measuring cluster by cluster keeps the cursor exact whatever is in the line.
+    let column = shown(before).first_line().width();
+    let hidden = (column + 1).saturating_sub(usize::from(area.width));
+    for (y, line) in (area.y..area.bottom()).zip(lines.skip(first)) {
+        let line = shown(line);
+        let seen = line.first_line().skip(hidden);
+        // A wide cluster cut by the left edge leaves a gap.
+        let cut = line.first_line().width().saturating_sub(hidden);
+        let gap = cut.saturating_sub(seen.width()) as u16;
+        let x = area.x.saturating_add(gap);
+        if x < area.right() {
+            buffer.set_stringn(x, y, seen.as_str(), usize::from(area.right() - x), style);
+        }
+    }
+    Some(Position {
+        x: area.x + (column - hidden) as u16,
+        y: area.y + (row - first) as u16,
+    })
 }
 
 /// The first place between clusters from a byte on.

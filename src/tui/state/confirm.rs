@@ -410,6 +410,6 @@ fn text(form: &Form, item: usize, problem: &str) -> Result<String, Missing> {
 }
 
 fn json(form: &Form, item: usize) -> Result<Value, Missing> {
-    serde_json::from_str(form.written(item))
+    serde_json::from_str(&form.written(item))
         .map_err(|error| (item, format!("that is no JSON: {error}")))
 }

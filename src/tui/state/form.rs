@@ -5,7 +5,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::tui::input::editor::{Deletion, Editor, Motion};
+use crate::tui::input::field::{Field, Taken};
 use crate::tui::text::Inert;
 use crate::tui::theme::Role;
 
@@ -110,7 +110,7 @@ pub enum Body {
         /// What it is.
         label: Inert,
         /// What is written.
-        editor: Editor,
+        field: Box<Field>,
     },
 }
 
@@ -172,13 +172,13 @@ impl Form {
         self.items.len() - 1
     }
 
-    /// Adds a text to write and gives its place.
+    /// Adds a text to write and gives its place. What fills it is made inert.
     pub fn text(&mut self, when: Vec<(usize, Vec<usize>)>, label: &str, filled: &str) -> usize {
         self.items.push(Item {
             when,
             body: Body::Text {
                 label: Inert::one_line(label),
-                editor: Editor::holding(filled),
+                field: Box::new(Field::holding(filled)),
             },
         });
         self.items.len() - 1
@@ -203,10 +203,10 @@ impl Form {
     }
 
     /// What is written in a text.
-    pub fn written(&self, item: usize) -> &str {
+    pub fn written(&self, item: usize) -> String {
         match self.items.get(item).map(|item| &item.body) {
-            Some(Body::Text { editor, .. }) => editor.text(),
-            Some(Body::Says(..) | Body::Choice { .. }) | None => "",
+            Some(Body::Text { field, .. }) => field.text(),
+            Some(Body::Says(..) | Body::Choice { .. }) | None => String::new(),
         }
     }
 
@@ -251,20 +251,20 @@ impl Form {
         }
     }
 
-    fn editor(&mut self) -> Option<&mut Editor> {
+    fn field(&mut self) -> Option<&mut Field> {
         let Focus::Item(item) = self.focus else {
             return None;
         };
         match &mut self.items.get_mut(item)?.body {
-            Body::Text { editor, .. } => Some(editor),
+            Body::Text { field, .. } => Some(field),
             Body::Says(..) | Body::Choice { .. } => None,
         }
     }
 
     /// A paste arrived: it goes into a text, and nowhere else.
     pub fn paste(&mut self, text: &str) {
-        if let Some(editor) = self.editor() {
-            editor.insert(text);
+        if let Some(field) = self.field() {
+            field.insert(text);
         }
     }
 
@@ -274,8 +274,8 @@ impl Form {
             return Answered::Nothing;
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if let Some(editor) = self.editor()
-            && edit(editor, key)
+        if let Some(field) = self.field()
+            && field.key(key) == Taken::Yes
         {
             self.problem = None;
             return Answered::Nothing;
@@ -329,30 +329,4 @@ impl Form {
 enum Step {
     Next,
     Previous,
-}
-
-/// Edits a text; false where the key is not for it.
-fn edit(editor: &mut Editor, key: KeyEvent) -> bool {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let alt = key.modifiers.contains(KeyModifiers::ALT);
-    match key.code {
-        // AltGr arrives as both and writes.
-        KeyCode::Char(char) if control == alt => {
-            editor.insert(char.encode_utf8(&mut [0; 4]));
-        }
-        KeyCode::Enter if alt => editor.insert("\n"),
-        KeyCode::Backspace => editor.delete(Deletion::Before),
-        KeyCode::Delete => editor.delete(Deletion::After),
-        KeyCode::Left => editor.go(Motion::Left),
-        KeyCode::Right => editor.go(Motion::Right),
-        KeyCode::Home => editor.go(Motion::LineStart),
-        KeyCode::End => editor.go(Motion::LineEnd),
-        KeyCode::Char('a') if control => editor.go(Motion::LineStart),
-        KeyCode::Char('e') if control => editor.go(Motion::LineEnd),
-        KeyCode::Char('w') if control => editor.delete(Deletion::WordBefore),
-        KeyCode::Char('u') if control => editor.delete(Deletion::LineBefore),
-        KeyCode::Char('k') if control => editor.delete(Deletion::LineAfter),
-        _ => return false,
-    }
-    true
 }

@@ -218,7 +218,7 @@ fn filled(parameter: &Parameter) -> String {
 
 impl Run {
     /// The inputs that were written; or what is missing, and where. What was left as it stood takes
-    /// the file's default, which may be no text.
+    /// the file's default, which may be no text, or one that was made inert to stand there.
     pub fn inputs(
         &self,
         form: &Form,
@@ -228,17 +228,16 @@ impl Run {
         let parameters = routine.definition.parameters.iter();
         for ((name, item), parameter) in self.inputs.iter().zip(parameters) {
             let written = form.written(*item);
-            if written == filled(parameter) {
+            if written == Inert::text(&filled(parameter)).as_str() {
                 if parameter.required && parameter.default.is_none() {
                     return Err((*item, format!("{name} is required")));
                 }
                 continue;
             }
             let value = match &parameter.default {
-                Some(Value::String(_)) | None => Value::String(written.to_owned()),
+                Some(Value::String(_)) | None => Value::String(written),
                 // What stands in the place of a number or a list is one too, where it can be read so.
-                Some(_) => serde_json::from_str(written)
-                    .unwrap_or_else(|_| Value::String(written.to_owned())),
+                Some(_) => serde_json::from_str(&written).unwrap_or(Value::String(written)),
             };
             inputs.insert(name.clone(), value);
         }

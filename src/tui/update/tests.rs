@@ -98,7 +98,7 @@ fn a_file_with_commands_shows_them_before_its_first_run() {
 
 #[test]
 fn a_required_input_is_asked_for_and_its_absence_is_said() {
-    let file = "routine: r\nparameters:\n  - { name: topic, required: true }\n  - { name: n, default: 3 }\nentry_steps: [a]\nsteps:\n  - { slug: a, type: agent, agent: default }\n  - { slug: z, type: terminal }\nedges: [ { from: a, to: z } ]\n";
+    let file = "routine: r\nparameters:\n  - { name: topic, required: true }\n  - { name: n, default: 3 }\n  - { name: untouched, default: \"a\\tb\" }\nentry_steps: [a]\nsteps:\n  - { slug: a, type: agent, agent: default }\n  - { slug: z, type: terminal }\nedges: [ { from: a, to: z } ]\n";
     let mut stage = Stage::new();
     let effects = stage.types("/routine run r.yaml\n");
     let [.., Effect::Load(ticket, _)] = effects[..] else {

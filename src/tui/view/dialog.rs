@@ -17,7 +17,7 @@ const WIDEST: u16 = 84;
 /// Rows that a text to write shows at most.
 const TEXT_ROWS: usize = 4;
 
-/// A row of the form; a text that is written has an editor in its place.
+/// A row of the form; a text that is written has a field in its place.
 enum Part {
     Row(Row),
     Text { item: usize, row: usize },
@@ -115,13 +115,13 @@ fn parts(form: &Form, columns: usize, theme: Theme) -> (Vec<Part>, Option<(usize
                 options,
                 chosen,
             } => parts.push(Part::Row(choice(label, options, *chosen, has_focus, theme))),
-            Body::Text { label, editor } => {
+            Body::Text { label, field } => {
                 let mark = mark(has_focus);
                 let label = Row::new()
                     .ours(mark, theme.style(Role::Key))
                     .inert(label, theme.style(Role::Dim));
                 parts.push(Part::Row(label));
-                let rows = editor.lines().count().clamp(1, TEXT_ROWS);
+                let rows = field.rows().clamp(1, TEXT_ROWS);
                 parts.extend((0..rows).map(|row| Part::Text { item: at, row }));
             }
         }
@@ -169,10 +169,10 @@ fn text(
     theme: Theme,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let Some(Body::Text { editor, .. }) = form.items.get(item).map(|item| &item.body) else {
+    let Some(Body::Text { field, .. }) = form.items.get(item).map(|item| &item.body) else {
         return None;
     };
-    let rows = editor.lines().count().clamp(1, TEXT_ROWS) as u16;
+    let rows = field.rows().clamp(1, TEXT_ROWS) as u16;
     let inside = Rect {
         x: place.x.saturating_add(2),
         width: place.width.saturating_sub(2),
@@ -180,12 +180,12 @@ fn text(
         ..place
     };
     let style = theme.style(Role::Input).add_modifier(Modifier::UNDERLINED);
-    if editor.is_empty() {
+    if field.is_empty() {
         Row::new()
             .ours("________", theme.style(Role::Dim))
             .draw(inside, buffer);
     }
-    let cursor = editor.draw(inside, buffer, style);
+    let cursor = field.draw(inside, buffer, style);
     cursor.filter(|_| form.focus == Focus::Item(item))
 }
 

@@ -123,6 +123,39 @@ fn a_gate_takes_a_verdict_with_everything_that_it_needs() {
     assert_eq!(verdict.handoffs["draft"], json!({"say": "shorter"}));
 }
 
+/// A handoff may have several lines; no Enter while it is written confirms anything.
+#[test]
+fn a_handoff_of_several_lines_is_written_and_read_as_json() {
+    let mut stage = Stage::waiting();
+    stage.pause("op-1", vec![gate()], 1);
+    stage.types("/routine confirm\n");
+    stage.press(KeyCode::Tab);
+    stage.press(KeyCode::Left); // the last one: fail
+    stage.press(KeyCode::Tab);
+    stage.press(KeyCode::Left); // the last one: back
+    stage.press(KeyCode::Tab);
+    stage.types("too long\n{");
+    let line_break = KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT);
+    assert_eq!(stage.event(line_break, 200), []);
+    stage.tell(Message::Pasted(
+        "\"say\": \"短く\"\r\n}".to_owned(),
+        stage.now,
+    ));
+    // Up and Down stay in the text while it has a line there.
+    let field = focus(&stage);
+    stage.press(KeyCode::Up);
+    stage.press(KeyCode::Up);
+    assert_eq!(focus(&stage), field);
+    stage.press(KeyCode::Up);
+    assert_ne!(focus(&stage), field);
+    let answers = confirmed(&accept(&mut stage));
+    let [Answer::Decide(verdict)] = &answers[..] else {
+        panic!("{answers:?}");
+    };
+    assert_eq!(verdict.reasoning, "too long");
+    assert_eq!(verdict.handoffs["draft"], json!({"say": "短く"}));
+}
+
 /// V10a
 #[test]
 fn an_uncertain_step_is_looked_at_again_failed_or_accepted() {
