@@ -9,19 +9,21 @@
 //! | `state` | one enum a step; everything else is derived |
 //! | `flow` | joins, laps, retry edges, the end of the graph (G6–G10) |
 //! | `work` | how a step begins and how its verdict is taken |
-//! | `turn`, `route`, `prompt` | a model's run (G4, G18) |
-//! | `council` | several agents on one step (G11) |
-//! | `call` | a tool call's way through scope, permission and dispatch (M6, V17) |
-//! | `flight` | requests that are not answered yet |
-//! | `look`, `observe` | verification (V3, V13, V26) |
+//! | `opening`, `turn`, `reading`, `seat` | a model's run: what it is told, how it goes on, what its answer is (G4, G18) |
+//! | `route`, `prompt` | the tool that ends a run, and the words around it |
+//! | `council`, `ballot` | several agents on one step (G11) |
+//! | `call`, `flight` | a tool call's way through scope, permission and dispatch, and what is in flight (M6, V17) |
+//! | `look`, `observe`, `keeping` | verification and evidence (V3, V13, V26) |
 //! | `series` | pre and post steps (V23) |
 //! | `repeat`, `scope` | map, fold and until, and what templates mean inside (V21, V22) |
-//! | `pause` | waits and answers (V5a, V6, V10a) |
+//! | `pause`, `waits`, `answers` | rest, what is waited for, what persons answer (V5a, V6, V10a) |
 //! | `ending` | failure, cancellation, close, settlement (G10, V24, V31) |
 //!
 //! The table of events and phases is [`Operation::apply`]'s first match: what it refuses is a bug of
 //! the driver. A reply whose request nobody waits for any more is not refused but kept as a late source.
 
+mod answers;
+mod ballot;
 mod call;
 mod council;
 mod effects;
@@ -29,23 +31,28 @@ mod ending;
 pub mod event;
 mod flight;
 mod flow;
+mod keeping;
 mod look;
 pub mod memory;
 mod observe;
+mod opening;
 pub mod outcome;
 mod pause;
 mod picture;
 pub mod plan;
 mod prompt;
 pub mod published;
+mod reading;
 mod repeat;
 pub mod route;
 mod scope;
+mod seat;
 mod series;
 mod state;
 mod turn;
 pub mod view;
 pub mod wait;
+mod waits;
 mod work;
 
 #[cfg(test)]
@@ -54,10 +61,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use crate::engine::digest::Digest;
-use crate::engine::evidence::{Place, Receipt, Source, SourceHeader, SourceKind};
+use crate::engine::evidence::{Place, Receipt, SourceHeader};
 use crate::engine::id::{ExecutionId, Generation, RequestId, RunId, SourceId};
 use crate::engine::operation::effects::EffectAccount;
 use crate::engine::operation::ending::Ending;
@@ -516,83 +520,6 @@ impl Operation {
 
     fn publish(&mut self, event: PublicEvent) {
         self.out.push(Command::Publish(Box::new(event)));
-    }
-
-    /// Names and describes a source and has it held. Late where nobody waits any more (V30).
-    fn record(
-        &mut self,
-        kind: SourceKind,
-        place: Option<Place>,
-        run: Option<RunId>,
-        label: &str,
-        content: Bytes,
-    ) -> SourceHeader {
-        self.counters.sources += 1;
-        let header = SourceHeader {
-            id: self.plan.operation.source(self.counters.sources),
-            kind,
-            place,
-            run,
-            label: label.to_owned(),
-            sha256: Digest::of(&content),
-            bytes: content.len() as u64,
-        };
-        self.sources.push(header.clone());
-        let source = Source {
-            header: header.clone(),
-            content,
-        };
-        let over = matches!(self.phase, Phase::Settled | Phase::Ended);
-        match (kind, over) {
-            (SourceKind::Late, _) | (_, true) => self.out.push(Command::RecordLateSource(source)),
-            (_, false) => self.out.push(Command::RecordSource(source)),
-        }
-        // `operation.settled` is the last event (G10).
-        if !over {
-            let at = match &header.place {
-                Some(place) => at(place),
-                None => At {
-                    execution: self.executions[0].id.clone(),
-                    step: None,
-                    lap: None,
-                },
-            };
-            self.publish(PublicEvent::SourceRecorded {
-                at,
-                source: header.id.clone(),
-                bytes: header.bytes,
-            });
-        }
-        header
-    }
-
-    /// Keeps what arrived after nobody waited for it any more.
-    fn record_late(&mut self, from: Option<Place>, label: &str, content: impl Into<Bytes>) {
-        let content = content.into();
-        if !content.is_empty() {
-            self.record(SourceKind::Late, from, None, label, content);
-        }
-    }
-
-    fn acknowledged(&mut self, source: SourceId, receipt: Receipt) {
-        // Receipts are immutable: the first one stays (V29).
-        if self.receipts.contains_key(&source) || !self.sources.iter().any(|held| held.id == source)
-        {
-            return;
-        }
-        self.receipts.insert(source.clone(), receipt.clone());
-        if !matches!(self.phase, Phase::Settled | Phase::Ended) {
-            self.publish(PublicEvent::SourceAcknowledged { source, receipt });
-        }
-    }
-
-    /// Sources without a receipt among these.
-    fn unacknowledged(&self, sources: &[SourceId]) -> BTreeSet<SourceId> {
-        sources
-            .iter()
-            .filter(|source| !self.receipts.contains_key(*source))
-            .cloned()
-            .collect()
     }
 }
 

@@ -28,6 +28,8 @@ pub const DEMOS: &[Demo] = demos! {
     "gated-rework": "a gate sends work back, at most twice",
     "fan-out-join": "branches side by side and their join",
     "linear": "one step after the other",
+    "review-council": "three reviewers vote, a gate decides",
+    "map-fold-until": "the same work for each item, or until it is good",
 };
 
 /// A demo by its name.

@@ -5,11 +5,13 @@ use serde_json::Value;
 
 use crate::cli::program::{Place, demo};
 
-const DEMOS: [&str; 5] = [
+const DEMOS: [&str; 7] = [
     "checks-and-operator",
     "fan-out-join",
     "gated-rework",
     "linear",
+    "map-fold-until",
+    "review-council",
     "verified-submission",
 ];
 
@@ -34,10 +36,42 @@ fn every_demo_is_valid() {
 // G13, M1
 #[test]
 fn demos_without_a_person_run_offline_to_their_end() {
-    for name in ["linear", "gated-rework", "fan-out-join"] {
+    for name in [
+        "linear",
+        "gated-rework",
+        "fan-out-join",
+        "review-council",
+        "map-fold-until",
+    ] {
         let ended = Place::new().run(&demo(name), &[]).expect(0);
         assert_eq!(ended.settled()["status"], "succeeded", "{name}");
         assert_eq!(ended.of("operation.started")[0]["model"], "offline/offline");
+    }
+}
+
+// G11
+#[test]
+fn a_council_of_each_strategy_runs_offline_to_its_end() {
+    let file = std::fs::read_to_string(demo("review-council")).expect("the demo");
+    let runs = [
+        ("vote", 4),
+        ("broadcast", 4),
+        ("round_robin", 4),
+        ("decompose", 5),
+        ("dynamic", 1),
+    ];
+    for (strategy, calls) in runs {
+        let text = file.replace("strategy: vote", &format!("strategy: {strategy}"));
+        let place = Place::new();
+        let path = place.workspace().join("council.yaml");
+        std::fs::write(&path, text).expect("written");
+        let ended = place.run(&path.to_string_lossy(), &[]).expect(0);
+        let count = |kind| {
+            let events = ended.of(kind);
+            events.iter().filter(|it| it["step"] == "review").count()
+        };
+        assert_eq!(count("model.called"), calls, "{strategy}");
+        assert_eq!(count("step.submitted"), 1, "{strategy}");
     }
 }
 

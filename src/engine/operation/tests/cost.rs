@@ -36,11 +36,11 @@ fn step_cost(levels: usize, steps: usize) -> Duration {
     best.min().expect("several runs")
 }
 
-/// Not among the ordinary tests: it measures time. `cargo test --release -- --ignored cost` runs it.
+/// On a quiet machine the two are within 1.3 of each other; a cost that grows with the number of
+/// steps would make it forty.
 #[test]
-#[ignore = "measures time"]
 fn the_cost_of_a_step_does_not_grow() {
     let (few, many) = (step_cost(1, 100), step_cost(4, 1_000));
     println!("a step of 100: {few:?}, of 4,000: {many:?}");
-    assert!(many <= few.mul_f64(1.3), "{few:?} became {many:?}");
+    assert!(many <= few.mul_f64(3.0), "{few:?} became {many:?}");
 }
