@@ -112,6 +112,7 @@ pub(in crate::engine::routine) const BROKEN: &[Broken] = &[
     broken(Code::MissingField, (ENTRY, ""), (1, 1)).by_shape(),
     broken(Code::MissingField, ("manual, prompt: Right?", "command"), (14, 10)).by_shape(),
     broken(Code::BadValue, ("type: agent", "type: robot"), (6, 24)).step("work").by_shape(),
+    broken(Code::BadValue, ("members: [b]", "members: [b, b]"), (3, 40)),
     broken(Code::BadValue, ("instructions: Work.", "max_model_calls: 0"), (6, 58)).step("work").by_shape(),
     broken(Code::BadValue, ("routine: plain", "routine: plain\nversion: 1.0"), (2, 10)).by_shape(),
     broken(Code::EmptyGraph, (STEPS, "steps: []\n"), (5, 8)),

@@ -8,7 +8,7 @@ use crate::engine::routine::definition::{
 };
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
-use crate::engine::routine::outline::Named;
+use crate::engine::routine::outline::{Named, Placed};
 use crate::engine::routine::reader::context::{Context, placed};
 use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
@@ -130,12 +130,18 @@ fn council(cx: Context<'_>, node: &Node) -> Option<CouncilDefinition> {
                 "a council needs at least one member",
             );
         }
-        Some(
-            items
-                .iter()
-                .filter_map(|item| placed(&cx, item, "a member"))
-                .collect::<Vec<_>>(),
-        )
+        let mut members: Vec<Placed<String>> = Vec::new();
+        for member in items
+            .iter()
+            .filter_map(|item| placed(&cx, item, "a member"))
+        {
+            if members.iter().any(|held| held.value == member.value) {
+                let message = format!("`{}` is a member already; each counts once", member.value);
+                cx.report(Code::BadValue, member.at, message);
+            }
+            members.push(member);
+        }
+        Some(members)
     });
     fields.close();
     for name in leader.iter().chain(members.iter().flatten()) {
