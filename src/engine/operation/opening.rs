@@ -11,7 +11,7 @@ use crate::engine::operation::route::{self};
 use crate::engine::operation::state::{Goal, StepRef, StepState, Turn, TurnAt, WorkRecord};
 use crate::engine::ports::{Message, OfferedTool, ToolChoice};
 use crate::engine::routine::definition::{EdgeCondition, ModelWork, StepKind};
-use crate::engine::routine::template::MissingValue;
+use crate::engine::routine::template::{MissingValue, Template};
 
 impl Operation {
     /// Begins a fresh conversation on a step whose lap has just begun.
@@ -56,7 +56,7 @@ impl Operation {
                 .map_err(|missing| Failure::TemplateFailed {
                     text: missing.to_string(),
                 })?;
-        let instructions = self.plan.agents[agent].instructions.clone();
+        let instructions = self.agent_instructions(at, agent)?;
         let system = prompt::system(instructions.as_deref(), &routine);
         let mut offered = self.offered(agent, work);
         let own: Vec<OfferedTool> = members
@@ -91,6 +91,21 @@ impl Operation {
             },
             run,
         })
+    }
+
+    /// The agent's own instructions, which may name values like any others (V21).
+    fn agent_instructions(&self, at: StepRef, agent: &str) -> Result<Option<String>, Failure> {
+        let failed = |text: String| Failure::TemplateFailed {
+            text: format!("the instructions of agent `{agent}`: {text}"),
+        };
+        let Some(text) = &self.plan.agents[agent].instructions else {
+            return Ok(None);
+        };
+        let template = Template::parse(text).map_err(|error| failed(error.to_string()))?;
+        let expanded = template.expand(&self.scope(at));
+        expanded
+            .map(Some)
+            .map_err(|error| failed(error.to_string()))
     }
 
     /// The tool that ends a run with this goal, as it is offered.

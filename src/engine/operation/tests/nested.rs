@@ -23,7 +23,7 @@ fn everywhere() -> String {
 routine: everywhere
 parameters: [{ name: v }, { name: secret, default: TOLD }]
 instructions: "routine <{{param.v}}>"
-agents: { a: {}, n: {} }
+agents: { a: {}, n: { instructions: "agent <{{param.v}}>" } }
 pre_steps:
   - { name: p, tool: look, args: { "{{param.v}}": ["pre <{{param.v}}>", { deep: "<{{param.v}}>" }] } }
   - { name: items, tool: memory_set, args: { key: items, value: ["{{param.v}}"] } }
@@ -89,6 +89,7 @@ fn a_value_is_never_expanded_again_in_any_field() {
             }
         }
         let system = &it.request("n", 1).system;
+        assert!(system.contains(&format!("agent {marked}")), "{system}");
         assert!(system.contains(&format!("routine {marked}")), "{system}");
         assert!(system.contains(&format!("nested {marked}")), "{system}");
         let args: Vec<&Value> = it.dispatched.iter().map(|(_, args)| args).collect();
