@@ -66,6 +66,7 @@ async fn a_model_adapter_that_panics_leaves_its_step_uncertain() {
 
 #[tokio::test]
 async fn a_tool_that_panics_may_have_done_anything() {
+    // P12: the step that it happened in is named, and the panic too
     let mut world = World::new();
     world.tools = Arc::new(Bench::panicking());
     let runner = world.runner();
@@ -79,6 +80,9 @@ async fn a_tool_that_panics_may_have_done_anything() {
         .find(|event| event["type"] == "tool.called")
         .expect("a call");
     assert_eq!(called["outcome"], "unknown");
+    assert_eq!(called["step"], "act");
+    assert_eq!(pause.waits[0].key.step.as_deref(), Some("act"));
+    assert!(pause.reason.contains("panicked"), "{}", pause.reason);
 }
 
 #[tokio::test(start_paused = true)]

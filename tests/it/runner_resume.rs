@@ -44,6 +44,30 @@ async fn a_resume_verifies_again_and_sends_nothing_again() {
     assert_eq!(world.events.count("operation.resumed"), 1);
 }
 
+#[tokio::test]
+async fn what_a_caller_does_to_its_definition_after_the_start_changes_nothing() {
+    // B5, V19
+    let world = waits_once();
+    let runner = world.runner();
+    let task = ModelTask::new();
+    let request = world.request(ONE_STEP, &task);
+    let mut mine = request.routine.definition.clone();
+    let paused = paused(runner.run(request).await.expect("admitted"));
+    let definition = Arc::make_mut(&mut mine);
+    definition.slug = "another".into();
+    Arc::make_mut(&mut definition.body).steps.clear();
+    let operation = paused.continuation.operation().clone();
+    let view = runner.view(&operation).await.expect("held");
+    assert_eq!(
+        (view.routine.as_str(), view.executions[0].steps.len()),
+        ("one-step", 2)
+    );
+    let resumed = runner
+        .resume(paused.continuation, world.consent(&task))
+        .await;
+    assert_eq!(settled(resumed.expect("admitted")).0, "succeeded");
+}
+
 /// Resumes, expects a refusal, and gives back the handle and the reason.
 async fn refused(
     world: &World,

@@ -27,4 +27,5 @@ pub mod template;
 mod tests;
 
 pub use load::{CheckedRoutine, Loaded, load};
+pub use reader::near::nearest;
 pub use rules::names::Known;

@@ -7,9 +7,9 @@ use toml::{Table, Value};
 
 use crate::engine::limits;
 use crate::engine::routine::definition::{AgentDefinition, ModelRole, ReasoningEffort};
+use crate::engine::routine::nearest;
 use crate::host::permission;
 use crate::host::permission::Policy;
-use crate::host::settings::nearest::nearest;
 use crate::host::settings::{ChosenLimits, Policies};
 use crate::host::tools::KNOWN_TOOLS;
 
@@ -161,7 +161,7 @@ fn known_tool(tool: &str, policy: Policy) -> Result<(), String> {
 }
 
 fn unknown(what: &str, word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
+    match nearest(word, known.iter().copied()) {
         Some(meant) => format!("unknown {what}; did you mean {meant}?"),
         None => format!("unknown {what}; known are {}", known.join(", ")),
     }

@@ -7,7 +7,6 @@
 
 mod data_folder;
 mod file;
-mod nearest;
 mod providers;
 
 use std::collections::BTreeMap;

@@ -178,7 +178,7 @@ fn a_key_goes_to_its_provider_and_nowhere_else() {
     assert_eq!(found, 0, "the key is on disk");
 }
 
-// M2
+// M2, P16
 #[test]
 fn a_busy_provider_is_asked_again_and_each_send_is_told() {
     let provider = Provider::answering(|_, number| match number {

@@ -1,10 +1,7 @@
 //! Did you mean: the known word that is nearest to an unknown one.
 
 /// The nearest of some words, if one is near enough to be meant.
-pub(in crate::engine::routine) fn nearest<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = plain(word);
     let allowed = 1 + plain.len() / 4;
     known
