@@ -6,11 +6,12 @@
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 
+use nix::unistd::{getpgid, getpgrp, getppid, getsid};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use rustix::fd::AsFd as _;
-use rustix::process::{Signal, getpgid, getpgrp, getppid, getsid, kill_current_process_group};
+use rustix::process::{Signal, kill_current_process_group};
 
 use crate::tui::residue::Residue;
 use crate::tui::restore::Restorer;
@@ -190,16 +191,16 @@ impl Write for Frames {
 /// Whether a shell in the same session watches our process group. An orphaned group would never be
 /// continued; the kernel ignores SIGTSTP there for the same reason.
 fn is_watched() -> bool {
-    let session = getsid(None);
-    let watched_by = |parent| {
-        let ours = getpgrp();
-        match (getpgid(Some(parent)), getsid(Some(parent)), &session) {
-            // The parent belongs to our group: it is a wrapper, and the group's leader counts, who
-            // is watched unless he leads the session.
-            (Ok(group), _, Ok(session)) if group == ours => ours != *session,
-            (Ok(_), Ok(theirs), Ok(session)) => theirs == *session,
-            _ => false,
-        }
-    };
-    getppid().is_some_and(watched_by)
+    // An id may be 0 here: in a container that of a group or session that was made outside.
+    let (parent, ours) = (getppid(), getpgrp());
+    if parent.as_raw() == 0 {
+        return false;
+    }
+    match (getpgid(Some(parent)), getsid(Some(parent)), getsid(None)) {
+        // The parent belongs to our group: it is a wrapper, and the group's leader counts, who
+        // is watched unless he leads the session.
+        (Ok(group), _, Ok(session)) if group == ours => ours != session,
+        (Ok(_), Ok(theirs), Ok(session)) => theirs == session,
+        _ => false,
+    }
 }

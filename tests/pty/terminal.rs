@@ -143,6 +143,27 @@ fn without_a_shell_suspending_does_nothing() {
     assert_given_back(&world, &written);
 }
 
+/// In a container the session was made outside, so its id is 0 there.
+#[test]
+fn in_a_container_suspending_does_nothing_without_a_shell() {
+    let inside = "unshare --user --map-root-user --pid --fork";
+    let script = format!(
+        "{inside} true || exec echo no namespaces; {inside} sh -c '$CHILD; echo code $?'"
+    );
+    let mut world = World::shell("any", &script);
+    let started = world.try_for(|written| {
+        screen(written).contains("frame 1 of") || written.contains("no namespaces")
+    });
+    if started.contains("no namespaces") {
+        return;
+    }
+    world.press("\x1a");
+    world.press("q");
+    let (_, written) = world.end();
+    assert!(written.contains("code 0"), "{written:?}");
+    assert_given_back(&world, &written);
+}
+
 #[test]
 fn without_a_terminal_there_is_one_plain_line() {
     let child = |term: &str| {
