@@ -147,9 +147,8 @@ fn without_a_shell_suspending_does_nothing() {
 #[test]
 fn in_a_container_suspending_does_nothing_without_a_shell() {
     let inside = "unshare --user --map-root-user --pid --fork";
-    let script = format!(
-        "{inside} true || exec echo no namespaces; {inside} sh -c '$CHILD; echo code $?'"
-    );
+    let script =
+        format!("{inside} true || exec echo no namespaces; {inside} sh -c '$CHILD; echo code $?'");
     let mut world = World::shell("any", &script);
     let started = world.try_for(|written| {
         screen(written).contains("frame 1 of") || written.contains("no namespaces")
