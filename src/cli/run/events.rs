@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Format;
+use crate::cli::closed::stdout_was_closed;
 use crate::engine::operation::published::{PublicEvent, Published};
 use crate::engine::runner::Progress;
 use crate::host::session::wording;
@@ -33,6 +34,9 @@ impl Printer {
     /// Starts the thread.
     pub(super) fn start(format: Format) -> io::Result<Self> {
         let closed = CancellationToken::new();
+        if stdout_was_closed() {
+            closed.cancel();
+        }
         // Unbounded, as what comes before it: an operation must not wait for a reader.
         let (entries, received) = mpsc::channel();
         let fails = closed.clone();
