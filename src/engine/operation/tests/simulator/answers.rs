@@ -221,10 +221,11 @@ pub(super) fn permission(chance: &mut Chance, manner: Manner) -> Permission {
             true => Permission::Allow,
             false => Permission::Ask { reason },
         },
-        Manner::Wild => match chance.weighed(&[82, 13, 5]) {
+        Manner::Wild => match chance.weighed(&[80, 12, 4, 4]) {
             0 => Permission::Allow,
             1 => Permission::Ask { reason },
-            _ => Permission::Deny { reason },
+            2 => Permission::Deny { reason },
+            _ => Permission::Futile { reason },
         },
     }
 }
