@@ -29,6 +29,7 @@ mod series;
 mod simulator;
 mod sketch;
 mod story;
+mod values;
 mod verdicts;
 mod waits;
 mod words;
