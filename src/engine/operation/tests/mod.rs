@@ -7,6 +7,7 @@
 mod acts;
 mod conditions;
 mod cost;
+mod depths;
 mod endings;
 mod expect;
 mod gates;
