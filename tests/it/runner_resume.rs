@@ -46,7 +46,7 @@ async fn a_resume_verifies_again_and_sends_nothing_again() {
 
 #[tokio::test]
 async fn what_a_caller_does_to_its_definition_after_the_start_changes_nothing() {
-    // B5, V19
+    // B5, H6, V19: no other graph ever comes near a handle
     let world = waits_once();
     let runner = world.runner();
     let task = ModelTask::new();
@@ -369,4 +369,35 @@ async fn three_hundred_waiting_rounds_stay_bounded() {
     assert_eq!(model.calls(), 1);
     assert_eq!(after.sources, before.sources);
     assert_eq!(after.waits, before.waits);
+}
+
+#[tokio::test]
+async fn what_a_runner_left_behind_is_never_played_again() {
+    // H11, V33: the account is an account; another runner over it has nothing to resume.
+    let mut world = World::new();
+    let model = Arc::new(Agreeing::default());
+    world.models = model.clone();
+    let two = ONE_STEP
+        .replace("draft, to: done", "draft, to: ship")
+        .replace(
+            "  - { slug: done, type: terminal }\n",
+            "  - { slug: ship, type: gate, operator: true }\n  - { slug: done, type: terminal }\n",
+        )
+        + "  - { from: ship, to: done, condition: on_pass }\n";
+    let task = ModelTask::new();
+    let runner = world.runner();
+    let result = runner.run(world.request(&two, &task)).await;
+    let (operation, continuation) = handle(result.expect("admitted"));
+    runner.close().await;
+    let next = world.runner();
+    assert!(next.inspect(&operation).await.is_none());
+    assert!(next.reclaim(&operation).is_none());
+    assert!(next.next_rest(&operation).await.is_none());
+    let refused = next.resume(continuation, world.consent(&task)).await;
+    let ResumeRefused { why, .. } = refused.expect_err("another runner's");
+    assert!(matches!(why, Refusal::OtherRunner), "{why:?}");
+    assert_eq!(
+        (model.calls(), world.events.count("operation.started")),
+        (1, 1)
+    );
 }

@@ -11,6 +11,7 @@ use amos_tui::engine::ports::LogKind;
 use amos_tui::engine::runner::{
     Ending, LeaseRefused, ModelTask, RunRefused, RunResult, RunnerLimits,
 };
+use amos_tui::engine::verify::Held;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -246,6 +247,63 @@ async fn dropping_the_future_of_a_run_cancels_its_operation() {
         world.events.types().last().map(String::as_str),
         Some("operation.settled")
     );
+}
+
+#[tokio::test]
+async fn a_rest_that_came_before_anybody_waited_is_not_missed() {
+    // P19: no signal is lost between looking and waiting
+    for text in [ONE_STEP, OPERATOR_GATE] {
+        let world = World::new();
+        let runner = world.runner();
+        let running = runner
+            .start(world.request(text, &ModelTask::new()))
+            .expect("admitted");
+        let operation = running.operation().clone();
+        let mut watch = runner.watch(&operation).expect("held");
+        loop {
+            let state = runner.inspect(&operation).await.expect("held").state;
+            if state.is_terminal() || state == OperationState::Paused(Held::Waiting) {
+                break;
+            }
+            watch.changed().await.expect("held");
+        }
+        // Whoever waits only now is told, and what is asked of it now is heard.
+        match running.rest().await {
+            RunResult::Paused(_) => {
+                let ending = runner.cancel(&operation).await.expect("held");
+                assert!(matches!(ending, Ending::Settled(_)));
+            }
+            RunResult::Settled(outcome) => assert_eq!(outcome.status.label(), "succeeded"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_this_version_does_not_run_is_refused_before_anything_is_done() {
+    // O1, V8, V19, V25: no score makes a step pass while nobody asks for it.
+    let mut world = World::new();
+    let model = Arc::new(Agreeing::default());
+    world.models = model.clone();
+    let runner = world.runner();
+    for mode in ["strict, min_score: 0", "strict", "warn"] {
+        let reflection = format!("criteria: [x], reflection: {{ mode: {mode} }}");
+        let text = ONE_STEP.replace("instructions: Write.", &reflection);
+        let refused = runner.run(world.request(&text, &ModelTask::new())).await;
+        let why = refused.expect_err("refused");
+        let RunRefused::Unsupported(issues) = why else {
+            panic!("{why:?}");
+        };
+        assert_eq!(issues.len(), 1);
+        assert_eq!(
+            (issues[0].code.label(), issues[0].step.as_deref()),
+            ("unsupported", Some("draft"))
+        );
+    }
+    let off = ONE_STEP.replace("instructions: Write.", "reflection: { mode: off }");
+    assert_eq!((model.calls(), world.events.all().len()), (0, 0));
+    let result = runner.run(world.request(&off, &ModelTask::new())).await;
+    assert_eq!(settled(result.expect("admitted")).0, "succeeded");
 }
 
 #[tokio::test]

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::engine::operation::Operation;
 use crate::engine::operation::ballot;
+use crate::engine::operation::memory::MEMORY_TOOLS;
 use crate::engine::operation::outcome::{Failure, Verdict};
 use crate::engine::operation::prompt::{self, Brief, WayOn};
 use crate::engine::operation::route::{self};
 use crate::engine::operation::state::{Goal, StepRef, StepState, Turn, TurnAt, WorkRecord};
 use crate::engine::ports::{Message, OfferedTool, ToolChoice};
-use crate::engine::routine::definition::{EdgeCondition, ModelWork, StepKind};
+use crate::engine::routine::definition::{EdgeCondition, ModelWork, Plugin, StepKind};
 use crate::engine::routine::template::{MissingValue, Template};
 
 impl Operation {
@@ -197,18 +198,29 @@ impl Operation {
             .collect()
     }
 
-    /// (the step's tools, else the agent's, else none) ∩ the agent's ∩ the routine's (V17).
+    /// (the step's tools, else the agent's, else none) ∩ the agent's ∩ the routine's (V17), and what the
+    /// step's plugins add.
     fn in_scope(&self, agent: &str, work: &ModelWork, tool: &str) -> bool {
         let names = |list: &[String]| list.iter().any(|name| name == tool);
         let agent = self.plan.agents[agent].tools.as_deref();
+        let routine = &self.plan.definition;
         let asked = work.tools.as_deref().or(agent).is_some_and(names);
-        asked
-            && agent.is_none_or(names)
-            && self
-                .plan
-                .definition
-                .required_tools
-                .as_deref()
-                .is_none_or(names)
+        let is_bounded =
+            agent.is_none_or(names) && routine.required_tools.as_deref().is_none_or(names);
+        asked && is_bounded || self.by_plugin(work, tool)
+    }
+
+    /// Whether a plugin of the step brings a tool along. `required_plugins` bounds the steps' plugins.
+    fn by_plugin(&self, work: &ModelWork, tool: &str) -> bool {
+        let bound = self.plan.definition.required_plugins.as_deref();
+        let mut plugins = work
+            .plugins
+            .iter()
+            .filter(|plugin| bound.is_none_or(|bound| bound.contains(plugin)));
+        plugins.any(|plugin| match plugin {
+            Plugin::Memory => MEMORY_TOOLS.contains(&tool),
+            // Its one tool is the machine's own, and refused before anything runs.
+            Plugin::Evidence => false,
+        })
     }
 }

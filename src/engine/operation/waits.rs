@@ -12,6 +12,7 @@ use crate::engine::routine::definition::{
     CheckKind, EdgeCondition, GateOwner, GateStep, OperatorGate, StepKind,
 };
 use crate::engine::routine::graph::{EdgeClass, StepIndex};
+use crate::engine::routine::template::{MissingValue, Template};
 use crate::engine::verify::{CheckResult, Decision, Finding, Held};
 
 impl Operation {
@@ -183,14 +184,8 @@ impl Operation {
             }) => gate,
             _ => &empty,
         };
-        let scope = self.scope(at);
-        // A name without value is shown as its author wrote it: a person can still decide.
-        let text = |template: &crate::engine::routine::template::Template| {
-            template
-                .expand(&scope)
-                .unwrap_or_else(|_| template.to_string())
-        };
-        let instructions = gate.instructions.as_ref().map(text);
+        // Every name had a value when the gate began, and what precedes it is settled.
+        let (instructions, criteria) = self.asked_of_operator(at, gate).unwrap_or_default();
         let reason = instructions
             .clone()
             .unwrap_or_else(|| format!("{} needs a person's verdict", step.name));
@@ -202,11 +197,24 @@ impl Operation {
             poll_ms: None,
             question: Question::OperatorGate {
                 instructions,
-                criteria: gate.criteria.iter().map(text).collect(),
+                criteria,
                 inputs: self.incoming(at),
                 ways: self.ways(at),
             },
         }
+    }
+
+    /// What a person is asked at an operator gate: its instructions and criteria.
+    pub(super) fn asked_of_operator(
+        &self,
+        at: StepRef,
+        gate: &OperatorGate,
+    ) -> Result<(Option<String>, Vec<String>), MissingValue> {
+        let scope = self.scope(at);
+        let text = |template: &Template| template.expand(&scope);
+        let instructions = gate.instructions.as_ref().map(text).transpose()?;
+        let criteria = gate.criteria.iter().map(text).collect::<Result<_, _>>()?;
+        Ok((instructions, criteria))
     }
 
     fn uncertain_wait(&self, at: StepRef, key: WaitKey, uncertain: &Uncertain) -> Wait {

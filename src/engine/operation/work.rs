@@ -46,8 +46,14 @@ impl Operation {
                     operation.set_state(at, StepState::GateChecks(Box::new(checks)));
                     operation.wake(at);
                 }),
-                GateOwner::Operator(_) => self.begin_lap(at, None, |operation| {
-                    operation.set_state(at, StepState::OperatorGate);
+                GateOwner::Operator(gate) => self.begin_lap(at, None, |operation| match operation
+                    .asked_of_operator(at, gate)
+                {
+                    Ok(_) => operation.set_state(at, StepState::OperatorGate),
+                    Err(missing) => {
+                        let text = missing.to_string();
+                        operation.fail_step(at, Failure::TemplateFailed { text });
+                    }
                 }),
             },
             StepKind::Tool(step) => {

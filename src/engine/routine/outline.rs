@@ -4,6 +4,7 @@
 //! made beside it and is worth something only where no error was found.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use crate::engine::routine::definition::{EdgeCondition, VerificationMethod};
 use crate::engine::routine::file::Position;
@@ -191,6 +192,10 @@ pub(in crate::engine::routine) struct Notes {
     pub(in crate::engine::routine) names: RefCell<Vec<NameNote>>,
     pub(in crate::engine::routine) checks: RefCell<Vec<CheckNote>>,
     pub(in crate::engine::routine) features: RefCell<Vec<FeatureNote>>,
+    /// What the instructions of the file's agents refer to: each step of an agent must have it.
+    pub(in crate::engine::routine) told: RefCell<HashMap<String, Vec<(Position, Reference)>>>,
+    /// Who works where a council does.
+    pub(in crate::engine::routine) seats: RefCell<HashMap<String, Vec<String>>>,
 }
 
 /// A name of something that is defined elsewhere.
@@ -242,6 +247,6 @@ pub(in crate::engine::routine) enum Feature {
     StepKind(Kind),
     Condition,
     Reflection,
-    Plugins,
+    EvidencePlugin,
     HttpCheck,
 }

@@ -274,6 +274,7 @@ mod tests {
             .expand(&Params(params))
     }
 
+    /// O12b
     #[test]
     fn text_that_came_out_of_a_value_is_never_expanded_again() {
         let params = json!({"x": "{{param.secret}}", "secret": "s"});
@@ -309,6 +310,7 @@ mod tests {
         );
     }
 
+    /// O12: nothing comes out of a prototype.
     #[test]
     fn an_unknown_name_is_never_left_standing() {
         assert_eq!(

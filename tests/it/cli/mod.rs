@@ -14,4 +14,5 @@ mod gates;
 mod program;
 mod provider;
 mod providers;
+mod runnable;
 mod storage;

@@ -62,6 +62,221 @@ fn every_operator_decides_over_every_value_and_a_missing_one() {
     }
 }
 
+/// What each operator makes of a missing key, null, "", 0, false, [], {} and "0".
+const EMPTY_LOOKING: [(&str, &str); 14] = [
+    ("exists", ".xxxxxxx"),
+    ("not_exists", "x......."),
+    ("truthy", ".....xxx"),
+    ("equals, value: null", ".x......"),
+    ("equals, value: ''", "..x....."),
+    ("equals, value: 0", "...x...."),
+    ("equals, value: false", "....x..."),
+    ("equals, value: []", ".....x.."),
+    ("equals, value: {}", "......x."),
+    ("equals, value: '0'", ".......x"),
+    ("contains, value: ''", "..x....x"),
+    ("contains, value: 0", "........"),
+    ("greater_than, value: -1", "...x...."),
+    ("less_than, value: 1", "...x...."),
+];
+
+const VALUES: [Option<&str>; 8] = [
+    None,
+    Some("null"),
+    Some("''"),
+    Some("0"),
+    Some("false"),
+    Some("[]"),
+    Some("{}"),
+    Some("'0'"),
+];
+
+/// Every kind of step that takes a condition. Each begins something, or ends by itself as passed.
+const KINDS: [(&str, &str); 6] = [
+    ("agent", "type: agent, agent: w"),
+    ("council", "type: council, council: c"),
+    ("tool", "type: tool, tool: act"),
+    (
+        "map",
+        "type: map, source: { memory_key: items }, routine: { steps: [{ slug: n, type: tool, tool: act }] }",
+    ),
+    (
+        "fold",
+        "type: fold, source: { memory_key: items }, initial_value: 0, result_key: r, routine: { steps: [{ slug: n, type: tool, tool: act }] }",
+    ),
+    (
+        "until",
+        "type: until, stop_when: { memory_key: items, operator: exists }, routine: { steps: [{ slug: n, type: tool, tool: act }] }",
+    ),
+];
+
+/// A step `a` of a kind with a condition on `k`, then a tool step `after`.
+fn guarded(kind: &str, value: Option<&str>, condition: &str) -> Play {
+    let set = match value {
+        Some(value) => {
+            format!("  - {{ name: k, tool: memory_set, args: {{ key: k, value: {value} }} }}\n")
+        }
+        None => String::new(),
+    };
+    story(&format!(
+        "routine: guarded
+agents: {{ w: {{}}, l: {{}}, m: {{}} }}
+councils: {{ c: {{ leader: l, members: [m], strategy: broadcast }} }}
+pre_steps:
+  - {{ name: items, tool: memory_set, args: {{ key: items, value: [1] }} }}
+{set}entry_steps: [a]
+steps:
+  - {{ slug: a, {kind}, condition: {{ memory_key: k, {condition} }} }}
+  - {{ slug: after, type: tool, tool: act }}
+  - {{ slug: done, type: terminal }}
+edges: [{{ from: a, to: after }}, {{ from: after, to: done }}]
+"
+    ))
+    .start()
+}
+
+impl Play {
+    /// Whether a model was asked or an acting tool called, other than by `after`.
+    fn has_acted(&self) -> bool {
+        let by_a = self.called.iter().any(|called| {
+            let request = called.request;
+            let after = |held: &&(crate::engine::id::RequestId, String)| held.0 == request;
+            self.in_flight
+                .iter()
+                .find(after)
+                .is_some_and(|(_, step)| step != "after")
+        });
+        by_a || !self.requests.is_empty()
+    }
+}
+
+#[test]
+fn every_kind_of_step_obeys_every_operator_over_every_empty_looking_value() {
+    // V20, B15: on_false decides what a false one does, and a true one does nothing at all.
+    for (kind, fields) in KINDS {
+        for (operator, expected) in EMPTY_LOOKING {
+            for (value, holds) in VALUES.iter().zip(expected.chars()) {
+                for on_false in ["skip", "fail", "wait", "refused"] {
+                    let told = format!("{kind}: {value:?} {operator} {on_false}");
+                    let (word, omission) = match on_false {
+                        "refused" => ("skip", ", omission: refused"),
+                        word => (word, ""),
+                    };
+                    let condition = format!("operator: {operator}, on_false: {word}");
+                    let mut it = guarded(&format!("{fields}{omission}"), *value, &condition);
+                    assert_eq!(it.has_acted(), holds == 'x', "{told}");
+                    if holds == 'x' {
+                        let begun = it.events_of(&["a started lap 1"]).len();
+                        assert_eq!(begun, 1, "{told}");
+                        assert_eq!(it.state(), OperationState::Running, "{told}");
+                        continue;
+                    }
+                    match on_false {
+                        "skip" => {
+                            it.expect_settled("a", "skipped: condition");
+                            assert_eq!(it.events_of(&["a->after"]), ["a->after"], "{told}");
+                            it.expect_running(["after"])
+                                .tool("after", done(json!(1)))
+                                .expect_succeeded();
+                        }
+                        "fail" => {
+                            it.expect_failed("condition_failed");
+                            assert_eq!(it.outcome().step.as_deref(), Some("a"), "{told}");
+                            assert_eq!(it.effects(), EffectClass::BeforeEffects, "{told}");
+                        }
+                        "wait" => {
+                            it.expect_paused(Waiting, [("a", "condition")]).resume();
+                            it.expect_paused(Waiting, [("a", "condition")]);
+                            assert_eq!(it.events_of(&["a "]), [""; 0], "{told}");
+                        }
+                        _ => {
+                            it.expect_settled("a", "skipped: condition")
+                                .expect_settled("after", "skipped: not_activated")
+                                .expect_failed("no_terminal_reached");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_until_stops_by_the_same_table() {
+    // V20, V22: looked at after the one iteration that it may make.
+    for (operator, expected) in EMPTY_LOOKING {
+        for (value, holds) in VALUES.iter().zip(expected.chars()) {
+            let set = match value {
+                Some(value) => {
+                    format!("type: tool, tool: memory_set, args: {{ key: k, value: {value} }}")
+                }
+                None => "type: tool, tool: memory_delete, args: { key: k }".to_owned(),
+            };
+            let mut it = story(&format!(
+                "u -> done
+                 u = type: until, stop_when: {{ memory_key: k, operator: {operator} }}, routine: {{ steps: [{{ slug: n, {set} }}] }}"
+            ))
+            .start();
+            match holds {
+                'x' => it.expect_succeeded(),
+                _ => it.expect_failed("max_iterations_exceeded"),
+            };
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_step_that_waited_begins_once_when_its_condition_holds() {
+    // V6, V20
+    for (kind, fields) in KINDS {
+        let mut it = guarded(fields, None, "operator: exists, on_false: wait");
+        for _ in 0..3 {
+            it.expect_paused(Waiting, [("a", "condition")]).resume();
+        }
+        it.machine.memory.set("k", json!(null));
+        it.resume();
+        assert!(it.has_acted(), "{kind}");
+        assert_eq!(it.events_of(&["a started"]), ["a started lap 1"], "{kind}");
+        it.cancel();
+    }
+}
+
+#[test]
+fn skips_go_on_along_a_chain_and_a_join_of_skipped_branches_runs_once() {
+    // G8, V20: every block says that its source was skipped.
+    let skip = "condition: { memory_key: k, operator: exists, on_false: skip }";
+    let mut it = story(&format!(
+        "a -> b -> c -> j -> done
+         d -> j
+         e -> j
+         a = {skip}
+         b = {skip}
+         c = {skip}
+         d = {skip}"
+    ))
+    .start();
+    for step in ["a", "b", "c", "d"] {
+        it.expect_settled(step, "skipped: condition");
+    }
+    it.expect_running(["e"]).answer("e", pass());
+    let prompt = it.request("j", 1).prompt();
+    assert_eq!(prompt.matches(r#"{"skipped":true}"#).count(), 2, "{prompt}");
+    it.answer("j", pass()).expect_succeeded();
+    assert_eq!(it.submissions("j"), 1);
+    // Three branches, all skipped and refused: the join is skipped, and so is what it leads to.
+    let mut it = story(&format!(
+        "{{a, b, c}} -> j -> done
+         x -> done
+         a = {skip}, omission: refused
+         b = {skip}, omission: refused
+         c = {skip}, omission: refused"
+    ))
+    .start();
+    it.expect_settled("j", "skipped: not_activated");
+    it.answer("x", pass()).expect_succeeded();
+    assert_eq!(it.submissions("j"), 0);
+}
+
 #[test]
 fn a_skip_that_its_author_wrote_hands_over_that_it_was_skipped() {
     let mut it = conditional(None, "operator: exists, on_false: skip", "");

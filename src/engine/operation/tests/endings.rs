@@ -6,7 +6,7 @@ const LINE: &str = "@ deadline_ms: 100\n a -> done\n a = tools: [look, act, comm
 
 #[test]
 fn a_deadline_passes_while_a_model_works() {
-    // V24
+    // V24, O11c: one late answer doesn't make it a success.
     let mut it = story(LINE).start();
     it.passes(99).expect_running(["a"]).passes(1);
     assert_eq!(

@@ -7,6 +7,7 @@
 mod acts;
 mod conditions;
 mod cost;
+mod depths;
 mod endings;
 mod expect;
 mod gates;
@@ -29,6 +30,7 @@ mod series;
 mod simulator;
 mod sketch;
 mod story;
+mod values;
 mod verdicts;
 mod waits;
 mod words;

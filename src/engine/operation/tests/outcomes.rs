@@ -52,7 +52,7 @@ fn a_gates_fail_follows_its_way_or_fails_the_routine() {
 
 #[test]
 fn a_tool_step_that_failed_fails_the_routine() {
-    // V15: an object with success false is a failure, with or without error.
+    // V15, O14b: an object with success false is a failure, with or without error.
     let failing = [
         (failed("no disk"), "failed", "no disk"),
         (

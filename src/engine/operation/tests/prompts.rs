@@ -249,6 +249,60 @@ fn offered_is_what_step_agent_and_routine_all_allow() {
 }
 
 #[test]
+fn the_memory_plugin_adds_its_tools_within_required_plugins_alone() {
+    // V17, routine-format.md
+    let all = "memory_delete memory_get memory_list memory_set";
+    for (step, top, expected) in [
+        ("plugins: [memory]", "version: '1'", all.to_owned()),
+        (
+            "plugins: [memory]",
+            "required_plugins: [memory]",
+            all.to_owned(),
+        ),
+        (
+            "plugins: [memory]",
+            "required_plugins: [evidence, memory]",
+            all.to_owned(),
+        ),
+        (
+            "plugins: [memory]",
+            "required_plugins: [evidence]",
+            String::new(),
+        ),
+        ("plugins: [memory]", "required_plugins: []", String::new()),
+        (
+            "plugins: [memory], tools: [look]",
+            "version: '1'",
+            format!("look {all}"),
+        ),
+        (
+            "plugins: [memory], tools: [look]",
+            "required_tools: []",
+            all.to_owned(),
+        ),
+        (
+            "plugins: [], tools: [look]",
+            "required_plugins: [memory]",
+            "look".to_owned(),
+        ),
+    ] {
+        let it = story(&format!("@ {top}\n a -> done\n a = {step}")).start();
+        let offers = it.request("a", 1).offers();
+        let ends = |name: &&str| *name == "route_next_steps";
+        let offers: Vec<&str> = offers.into_iter().filter(|name| !ends(name)).collect();
+        assert_eq!(offers.join(" "), expected, "{step} {top}");
+    }
+    let mut it = story("a -> b -> done\n a = plugins: [memory]\n b = memory: [k]").start();
+    it.calls(
+        "a",
+        [tool("memory_set", json!({ "key": "k", "value": [1] }))],
+    )
+    .answer("a", pass());
+    assert!(it.request("b", 1).prompt().contains("- k: [1]"));
+    assert!(it.request("b", 1).offers().len() == 1, "b has no plugin");
+}
+
+#[test]
 fn a_guessed_name_is_denied_told_and_recorded() {
     // V17, B18
     for name in ["act", "read_mail", "memory_set"] {

@@ -125,7 +125,8 @@ fn nothing_to_go_through_is_a_success_with_nothing_done() {
 
 #[test]
 fn what_is_not_there_is_not_empty() {
-    // B10: a missing key, a missing path, and something that is no array at all.
+    // B10, O25: a missing key, a missing path, and something that is no array at all. No model is
+    // asked to find items in it.
     for (source, items) in [
         ("{ memory_key: none }", "[]"),
         ("{ memory_key: items, path: deep.er }", "{ deep: {} }"),
@@ -145,7 +146,7 @@ fn what_is_not_there_is_not_empty() {
 
 #[test]
 fn items_are_found_in_text_in_objects_and_behind_paths() {
-    // O4, O25: templates in sources have values, and no model is asked to find items.
+    // O4: templates in sources have values.
     for (source, items) in [
         ("{ memory_key: items }", "'[1, 2]'"),
         ("{ memory_key: items }", "{ results: [1, 2], rows: [9] }"),
@@ -260,7 +261,7 @@ fn a_large_source_is_as_readable_as_a_small_one() {
 
 #[test]
 fn a_failed_iteration_fails_the_step_and_what_came_before_is_kept() {
-    // V22, O11c
+    // V22
     let mut it = story(&each(MAP, "[a, b, c]", AGENT)).start();
     it.answer("n", pass().output("one")).answer("n", fail());
     it.expect_settled("each", "fail: iteration_failed")

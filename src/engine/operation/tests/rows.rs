@@ -173,3 +173,61 @@ fn falsy_outputs_are_outputs() {
         assert!(it.request("b", 1).prompt().contains(said), "{said}");
     }
 }
+
+#[test]
+fn a_refusal_in_prose_completes_nothing() {
+    // O24: not as a step's answer, not as a gate's, and not beside a call that is none.
+    for text in [
+        "a -> done",
+        "s -> a -pass-> done\n a -fail-> lost\n s = type: tool, tool: look",
+    ] {
+        let mut it = story(text).start();
+        if text.starts_with('s') {
+            it.tool("s", done(json!(1)));
+        }
+        for _ in 0..3 {
+            it.says("a", "I'm sorry, but I can't help with that.");
+        }
+        it.expect_settled("a", "uncertain: no_verdict")
+            .expect_paused(Uncertain, [("a", "uncertain")]);
+        assert_eq!(it.events_of(&["a->", "a verified", "done"]), [""; 0]);
+    }
+}
+
+#[test]
+fn what_is_done_is_told_step_by_step_and_never_as_a_share() {
+    // O21: no number that could be multiplied once too often.
+    let mut it = story("a -> b -> c -> done").start();
+    it.answer("a", pass()).answer("b", pass());
+    let view = serde_json::to_value(it.machine.view()).expect("JSON");
+    let text = view.to_string();
+    for word in ["progress", "percent", "%"] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+    let steps = view["executions"][0]["steps"].as_array().expect("steps");
+    let states: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["status"].as_str())
+        .collect();
+    assert_eq!(states, ["passed", "passed", "running", "idle"]);
+}
+
+#[test]
+fn a_cleanup_that_failed_is_done_later_and_touches_nothing_but_itself() {
+    // V18
+    let mut it = story("a -> done\n a = tools: [act]").start();
+    it.calls("a", [tool("act", json!({}))])
+        .tool("a", done(json!(1)))
+        .answer("a", pass())
+        .expect_succeeded();
+    let told = it.published.len();
+    let failed = Event::CleanupFailed {
+        reason: "the disk is full".into(),
+    };
+    for event in [failed.clone(), failed, Event::CleanupDone] {
+        let commands = it.machine.apply(it.now, event).expect("legal");
+        assert!(commands.is_empty(), "{commands:?}");
+    }
+    assert_eq!((it.published.len(), it.dispatched.len()), (told, 1));
+    it.expect_succeeded();
+}

@@ -13,12 +13,13 @@ use crate::engine::routine::reader::context::{Context, placed};
 use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
 use crate::engine::routine::reader::words::Word;
+use crate::engine::routine::template::Template;
 
 /// An agent.
 pub(in crate::engine::routine) static AGENT: Table = Table {
     name: "agent",
     parts: &[&Part(&[
-        optional("instructions", Shape::Text, "Its system text."),
+        optional("instructions", Shape::Template, "Its system text."),
         optional("model", Shape::Text, "provider/model; wins over the role."),
         optional(
             "role",
@@ -65,16 +66,16 @@ pub(in crate::engine::routine) fn agents(
 ) -> BTreeMap<String, AgentDefinition> {
     let mut agents = BTreeMap::new();
     for entry in cx.entries(node, "agents").unwrap_or_default() {
-        let agent = agent(cx, &entry.value).unwrap_or_default();
+        let agent = agent(cx, &entry.key, &entry.value).unwrap_or_default();
         agents.insert(entry.key.to_string(), agent);
     }
     agents
 }
 
-fn agent(cx: Context<'_>, node: &Node) -> Option<AgentDefinition> {
+fn agent(cx: Context<'_>, name: &str, node: &Node) -> Option<AgentDefinition> {
     let fields = Fields::open(cx, node, &AGENT)?;
     let agent = AgentDefinition {
-        instructions: fields.text("instructions"),
+        instructions: instructions(&fields, name),
         model: model(&fields),
         role: fields.word("role"),
         tools: fields.tools("tools"),
@@ -83,6 +84,21 @@ fn agent(cx: Context<'_>, node: &Node) -> Option<AgentDefinition> {
     };
     fields.close();
     Some(agent)
+}
+
+/// An agent's own instructions. They are a template, whose parameters are judged here and whose
+/// other names where the agent works.
+fn instructions(fields: &Fields<'_>, name: &str) -> Option<String> {
+    let node = fields.node("instructions")?;
+    let text = placed(&fields.cx, node, "instructions")?;
+    match Template::parse(&text.value) {
+        Ok(template) => fields.cx.note_told(name, text.at, &template),
+        Err(bad) => {
+            let message = format!("instructions: {bad}");
+            fields.cx.report(Code::BadTemplate, text.at, message);
+        }
+    }
+    Some(text.value)
 }
 
 fn model(fields: &Fields<'_>) -> Option<String> {
@@ -108,6 +124,12 @@ pub(in crate::engine::routine) fn councils(
     for entry in cx.entries(node, "councils").unwrap_or_default() {
         names.push(entry.key.to_string());
         if let Some(council) = council(cx, &entry.value) {
+            let leader = std::iter::once(&council.leader);
+            let seats = leader.chain(&council.members).cloned().collect();
+            cx.notes
+                .seats
+                .borrow_mut()
+                .insert(entry.key.to_string(), seats);
             councils.insert(entry.key.to_string(), council);
         }
     }

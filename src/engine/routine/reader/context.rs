@@ -16,6 +16,10 @@ use crate::engine::routine::reader::table::{Kinds, Table};
 use crate::engine::routine::reader::words::Word;
 use crate::engine::routine::template::{Reference, Template, ValueTemplate};
 
+/// So many names of an agent's instructions are judged in each of its steps, so that many times many
+/// stay few. Whatever has no value fails clearly when it is needed.
+const TOLD: usize = 100;
+
 /// How the file at hand spells a field of ours: a rewritten file keeps its own words in messages.
 pub(in crate::engine::routine) type Spelling = for<'a> fn(&'a str) -> &'a str;
 
@@ -68,6 +72,44 @@ impl<'a> Context<'a> {
             at: name.at,
             step: self.subject.step.map(str::to_owned),
         });
+    }
+
+    /// Notes what an agent's own instructions refer to.
+    pub(in crate::engine::routine) fn note_told(
+        &self,
+        agent: &str,
+        at: Position,
+        template: &Template,
+    ) {
+        let (inputs, others): (Vec<_>, Vec<_>) = template
+            .references()
+            .partition(|reference| matches!(reference, Reference::Param(_)));
+        self.note_references(at, inputs.into_iter());
+        let others = others.into_iter().take(TOLD);
+        let others = others.map(|reference| (at, reference.clone())).collect();
+        self.notes
+            .told
+            .borrow_mut()
+            .insert(agent.to_owned(), others);
+    }
+
+    /// Notes that an agent or a council works here: what the agents' own instructions refer to must
+    /// have a value in this step (V21). Agents that the file doesn't define are judged when they run.
+    pub(in crate::engine::routine) fn note_worker(&self, of: Named, name: &Placed<String>) {
+        self.note_name(of, name);
+        let seats = self.notes.seats.borrow();
+        let own = std::slice::from_ref(&name.value);
+        let agents = match of {
+            Named::Agent => Some(own),
+            Named::Council => seats.get(&name.value).map(Vec::as_slice),
+            Named::Tool => None,
+        };
+        let told = self.notes.told.borrow();
+        for agent in agents.unwrap_or_default() {
+            for (at, reference) in told.get(agent).into_iter().flatten() {
+                self.note_references(*at, std::iter::once(reference));
+            }
+        }
     }
 
     /// Notes a use of something that not every version runs.

@@ -108,7 +108,7 @@ pub(in crate::engine::routine) fn agent(fields: &Fields<'_>) -> Option<(StepKind
     let agent = fields.name("agent");
     let (work, criteria) = work(fields);
     let agent = agent?;
-    fields.cx.note_name(Named::Agent, &agent);
+    fields.cx.note_worker(Named::Agent, &agent);
     Some((
         StepKind::Agent(AgentStep {
             agent: agent.value,
@@ -124,7 +124,7 @@ pub(in crate::engine::routine) fn council(fields: &Fields<'_>) -> Option<(StepKi
     let (work, criteria) = work(fields);
     judge(fields, VerificationMethod::CouncilReview);
     let council = council?;
-    fields.cx.note_name(Named::Council, &council);
+    fields.cx.note_worker(Named::Council, &council);
     Some((
         StepKind::Council(CouncilStep {
             council: council.value,
@@ -142,7 +142,7 @@ pub(in crate::engine::routine) fn gate(
     let operator = fields.flag("operator") == Some(true);
     let checks = fields.node("checks");
     if let Some(agent) = &agent {
-        fields.cx.note_name(Named::Agent, agent);
+        fields.cx.note_worker(Named::Agent, agent);
     }
     let (work, criteria) = work(fields);
     let checks = checks.map(|node| {
@@ -226,8 +226,10 @@ fn work(fields: &Fields<'_>) -> (ModelWork, usize) {
             .collect(),
         plugins: plugins(fields, "plugins").unwrap_or_default(),
     };
-    if let Some(node) = fields.node("plugins").filter(|_| !work.plugins.is_empty()) {
-        fields.cx.note_feature(Feature::Plugins, node.at);
+    if let Some(node) = fields.node("plugins")
+        && work.plugins.contains(&Plugin::Evidence)
+    {
+        fields.cx.note_feature(Feature::EvidencePlugin, node.at);
     }
     (work, written.map_or(0, <[Node]>::len))
 }

@@ -3,6 +3,9 @@
 //! Names are looked up in the body that they stand in, then outwards: a nested routine sees what
 //! the step that repeats it sees.
 
+#[cfg(test)]
+mod tests;
+
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
 use crate::engine::routine::outline::{Kind, Placed, Site};

@@ -180,7 +180,7 @@ fn control_flows_are_map_fold_and_until_over_their_own_tasks() {
     assert_eq!(from(&map.source), "memory k");
 }
 
-/// A task whose name looks like an id is found by that name.
+/// O6: a task whose name looks like an id is found by that name.
 #[test]
 fn a_name_that_looks_like_an_id_is_still_a_name() {
     let text = r#"{"name": "n", "tasks": [
@@ -197,6 +197,7 @@ fn a_name_that_looks_like_an_id_is_still_a_name() {
     assert_eq!((found[0].code, found[0].line), (Code::BadValue, 2));
 }
 
+/// O7: the last one doesn't win.
 #[test]
 fn two_tasks_of_one_name_or_id_are_an_error() {
     let twice = |tasks: &str| {
