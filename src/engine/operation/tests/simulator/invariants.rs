@@ -8,22 +8,19 @@ use crate::engine::id::{ExecutionId, RequestId, SourceId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
 use crate::engine::operation::outcome::Status;
-use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, SettledVerdict};
-use crate::engine::operation::state::{Iteration, StepState};
+use crate::engine::operation::published::{At, PublicEvent};
+use crate::engine::operation::state::Iteration;
 use crate::engine::operation::tests::simulator::model::Model;
 use crate::engine::operation::tests::simulator::shape;
 use crate::engine::operation::tests::simulator::world::World;
 use crate::engine::operation::view::OperationState;
-use crate::engine::ports::{Message, ModelRequest};
-use crate::engine::routine::definition::{GateOwner, GateStep, StepKind};
-use crate::engine::routine::graph::RoutineGraph;
 
 /// What was seen so far.
 pub(super) struct Watch<'a> {
-    world: &'a World,
+    pub(super) world: &'a World,
     /// What is known of each execution's graph.
-    models: BTreeMap<ExecutionId, Model>,
-    in_flight: BTreeMap<RequestId, Asked>,
+    pub(super) models: BTreeMap<ExecutionId, Model>,
+    pub(super) in_flight: BTreeMap<RequestId, Asked>,
     sources: Vec<SourceId>,
     told_sources: BTreeSet<SourceId>,
     has_continuation: bool,
@@ -32,10 +29,10 @@ pub(super) struct Watch<'a> {
     ended: bool,
     is_closed: bool,
     /// Somebody cancelled or closed, or nothing can be accounted for any more.
-    is_interrupted: bool,
+    pub(super) is_interrupted: bool,
     model_calls: u64,
-    was_settling: bool,
-    was_halted: bool,
+    pub(super) was_settling: bool,
+    pub(super) was_halted: bool,
     seen: BTreeSet<String>,
 }
 
@@ -47,9 +44,9 @@ enum Leases {
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
-    what: &'static str,
-    place: Option<Place>,
+pub(super) struct Asked {
+    pub(super) what: &'static str,
+    pub(super) place: Option<Place>,
 }
 
 pub(super) type Verdict = Result<(), String>;
@@ -250,72 +247,6 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    fn asked(&mut self, request: RequestId, what: &'static str, place: Option<&Place>) -> Verdict {
-        let place = place.cloned();
-        match self.in_flight.insert(request, Asked { what, place }) {
-            None => Ok(()),
-            Some(_) => Err(format!("{request:?} was asked twice")),
-        }
-    }
-
-    /// Nothing of the step, and nothing of its agent, may be in flight (G7, G9).
-    fn may_call(&self, operation: &Operation, place: &Place) -> Verdict {
-        ensure(!self.is_interrupted, || {
-            format!("{place:?} calls after an interruption")
-        })?;
-        if self.was_settling {
-            let posts = &operation.plan.definition.body.post_steps;
-            ensure(posts.iter().any(|post| post.name == place.step), || {
-                format!("{place:?} began while settling")
-            })?;
-        }
-        let agent = agent_of(operation, &place.step);
-        for asked in self.in_flight.values() {
-            let Some(other) = &asked.place else {
-                continue;
-            };
-            if asked.what.starts_with("answered") {
-                continue;
-            }
-            ensure(other.step != place.step, || {
-                format!("{place:?} calls while {asked:?} is in flight")
-            })?;
-            let is_turn = asked.what != "verifier";
-            ensure(
-                !is_turn || agent.is_none() || agent_of(operation, &other.step) != agent,
-                || format!("{agent:?} works on {place:?} and {other:?}"),
-            )?;
-        }
-        Ok(())
-    }
-
-    /// What a model is shown is exactly what is current (G5, G7).
-    fn handed(&self, place: &Place, call: &ModelRequest) -> Verdict {
-        let [message] = call.messages.as_slice() else {
-            return Ok(());
-        };
-        let Message::User(text) = &**message else {
-            return Err("a run doesn't begin with the user message".into());
-        };
-        let expected = self.models[&place.execution].handed(&place.step);
-        let blocks: Vec<&str> = text.split("\n## Handed over by `").skip(1).collect();
-        ensure(blocks.len() == expected.len(), || {
-            format!("{place:?} is handed {blocks:?}, not {expected:?}")
-        })?;
-        for (from, lap) in &expected {
-            let block = blocks
-                .iter()
-                .find(|block| block.starts_with(&format!("{from}`")))
-                .ok_or_else(|| format!("{place:?} misses what `{from}` handed over"))?;
-            let is_marked = block.contains("\"lap\":");
-            ensure(
-                !is_marked || block.contains(&format!("\"lap\":{lap},")),
-                || format!("{place:?} is handed something old by `{from}`: {block}, not lap {lap}"),
-            )?;
-        }
-        Ok(())
-    }
-
     fn record(&mut self, header: &SourceHeader, rest: &[Command]) -> Verdict {
         ensure(!self.sources.contains(&header.id), || {
             format!("source {} was recorded twice", header.id)
@@ -430,48 +361,6 @@ impl<'a> Watch<'a> {
         Ok(self.models.get_mut(execution).expect("just put in"))
     }
 
-    /// Every call that was made is told once it is over, or when nobody waits any more (C3, V24).
-    fn call_told(&mut self, event: &Event, commands: &[Command]) -> Verdict {
-        let told = |place: &Place| {
-            commands.iter().any(|command| match command {
-                Command::Publish(event) => matches!(
-                    &**event,
-                    PublicEvent::ToolCalled { at, outcome, .. }
-                        if at.step.as_deref() == Some(&place.step)
-                            && at.lap == Some(place.lap)
-                            && *outcome != CalledOutcome::Denied
-                ),
-                _ => false,
-            })
-        };
-        // A stale grace changes nothing: what is in flight stays so.
-        let is_grace = matches!(event, Event::TimerFired(Timer::Grace)) && !commands.is_empty();
-        let over = commands
-            .iter()
-            .any(|command| matches!(command, Command::Settle(_) | Command::End));
-        let mut gone = Vec::new();
-        for (request, asked) in &self.in_flight {
-            let is_answered = asked.what.starts_with("answered");
-            let is_tool = asked.what.ends_with("tool");
-            // Post steps of a failed graph may begin with the same event that ends the grace.
-            let is_new = commands.iter().any(
-                |command| matches!(command, Command::AskPermission { request: new, .. } if new == request),
-            );
-            if !is_answered && (!(is_grace || over) || is_new) {
-                continue;
-            }
-            if is_tool && (is_answered || is_grace) {
-                let place = asked.place.clone().expect("a tool call has a place");
-                ensure(told(&place), || format!("nothing was told of {asked:?}"))?;
-            }
-            gone.push(*request);
-        }
-        for request in gone {
-            self.in_flight.remove(&request);
-        }
-        Ok(())
-    }
-
     /// Paused means that nothing is in flight; nothing in flight means paused or over.
     fn rest(&self, operation: &Operation) -> Verdict {
         let state = operation.state();
@@ -509,67 +398,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// No new model or tool call while anything is blocked or uncertain (V5a). Asking the host whether
-    /// a call may be made is none.
-    fn halting(&self, event: &Event, commands: &[Command], operation: &Operation) -> Verdict {
-        let stays_halted = self.was_halted && operation.is_halted();
-        if !stays_halted || matches!(event, Event::ResumeAdmitted { .. }) {
-            return Ok(());
-        }
-        // What stops calls anew after this one, in the same batch, didn't stop it.
-        let halts = |command: &Command| match command {
-            Command::Publish(event) => matches!(
-                &**event,
-                PublicEvent::StepSettled {
-                    verdict: SettledVerdict::Uncertain,
-                    ..
-                }
-            ),
-            _ => false,
-        };
-        let stopped = commands.iter().rposition(halts).unwrap_or(0);
-        let calls = commands[stopped..].iter().any(|command| {
-            matches!(
-                command,
-                Command::CallModel { .. } | Command::CallTool { .. }
-            )
-        });
-        ensure(!calls, || "a call while it is halted".into())
-    }
-
-    /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).
-    fn agents(&self, operation: &Operation) -> Verdict {
-        let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
-        if !is_live {
-            return Ok(());
-        }
-        let is_free = |agent: &String| !operation.agents.busy.contains_key(agent);
-        for asked in self
-            .in_flight
-            .values()
-            .filter(|asked| asked.what != "verifier")
-        {
-            let step = asked.place.as_ref().map(|place| place.step.as_str());
-            let agent = step.and_then(|step| agent_of(operation, step));
-            ensure(!agent.as_ref().is_some_and(is_free), || {
-                format!("{agent:?} is free, and {asked:?} is in flight")
-            })?;
-        }
-        for &index in &operation.active {
-            let execution = &operation.executions[index];
-            for step in execution.graph.steps() {
-                let slug = &execution.graph.step(step).slug;
-                let is_ready = matches!(execution.steps[step.at()].state, StepState::Ready);
-                let is_kept =
-                    is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
-                ensure(!is_kept || operation.is_halted(), || {
-                    format!("`{slug}` is ready, its agent is free, and it doesn't begin")
-                })?;
-            }
-        }
-        Ok(())
-    }
-
     fn evidence(&self, operation: &Operation) -> Verdict {
         let held: Vec<SourceId> = operation
             .sources()
@@ -595,23 +423,5 @@ fn at_of(event: &PublicEvent) -> Option<&At> {
         | PublicEvent::OperationResumed { .. }
         | PublicEvent::SourceAcknowledged { .. }
         | PublicEvent::OperationSettled { .. } => None,
-    }
-}
-
-fn agent_of(operation: &Operation, slug: &str) -> Option<String> {
-    agent_in(&operation.plan.graph, slug)
-}
-
-fn agent_in(graph: &RoutineGraph, slug: &str) -> Option<String> {
-    let Some(step) = graph.find(slug) else {
-        let mut nested = graph.steps().filter_map(|step| graph.nested(step));
-        return nested.find_map(|graph| agent_in(graph, slug));
-    };
-    match &graph.step(step).kind {
-        StepKind::Agent(step)
-        | StepKind::Gate(GateStep {
-            owner: GateOwner::Agent(step),
-        }) => Some(step.agent.clone()),
-        _ => None,
     }
 }

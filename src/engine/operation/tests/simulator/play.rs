@@ -42,6 +42,12 @@ enum Pending {
     Cleanup,
 }
 
+/// Whether what happens is written down, which takes most of the time.
+pub(super) enum Story<'a> {
+    Untold,
+    Written(&'a mut Vec<String>),
+}
+
 /// How a seed ended.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
@@ -69,11 +75,11 @@ pub(super) struct Play<'a> {
     delivered: Vec<String>,
     /// How often a kind world resumed where only conditions waited.
     vain: usize,
-    story: &'a mut Vec<String>,
+    story: Story<'a>,
 }
 
 impl<'a> Play<'a> {
-    pub(super) fn of(chance: Chance, world: &'a World, story: &'a mut Vec<String>) -> Self {
+    pub(super) fn of(chance: Chance, world: &'a World, story: Story<'a>) -> Self {
         Self {
             chance,
             operation: Operation::new(world.plan.clone()),
@@ -432,15 +438,17 @@ impl<'a> Play<'a> {
 
     fn tell(&mut self, event: Event) -> Result<(), String> {
         self.now += self.chance.below(40) as u64;
-        self.story
-            .push(format!("{:>6} {}", self.now, brief(&event)));
+        if let Story::Written(lines) = &mut self.story {
+            lines.push(format!("{:>6} {}", self.now, brief(&event)));
+        }
         let commands = self
             .operation
             .apply(self.now, event.clone())
             .map_err(|illegal| illegal.to_string())?;
         for command in &commands {
-            self.story
-                .push(format!("         -> {}", brief_command(command)));
+            if let Story::Written(lines) = &mut self.story {
+                lines.push(format!("         -> {}", brief_command(command)));
+            }
             self.perform(command);
         }
         self.watch.look(&event, &commands, &self.operation)
