@@ -1,32 +1,35 @@
 //! Who may call, what it is shown, and that every call is told (G5, G7, G9, V5a, V24).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::engine::evidence::Place;
-use crate::engine::id::RequestId;
+use crate::engine::id::{ExecutionId, RequestId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
 use crate::engine::operation::published::{CalledOutcome, PublicEvent, SettledVerdict};
 use crate::engine::operation::state::StepState;
-use crate::engine::operation::tests::simulator::invariants::{Asked, Verdict, Watch, ensure};
+use crate::engine::operation::tests::simulator::invariants::{
+    Asked, Ready, Verdict, Watch, ensure,
+};
+use crate::engine::operation::tests::simulator::runs::lap_of;
+use crate::engine::operation::tests::simulator::world::Worker;
 use crate::engine::ports::{Message, ModelRequest};
-use crate::engine::routine::definition::{GateOwner, GateStep, StepKind};
-use crate::engine::routine::graph::RoutineGraph;
 
 impl Watch<'_> {
-    pub(super) fn asked(
-        &mut self,
-        request: RequestId,
-        what: &'static str,
-        place: Option<&Place>,
-    ) -> Verdict {
-        let place = place.cloned();
-        match self.in_flight.insert(request, Asked { what, place }) {
+    pub(super) fn asked(&mut self, request: RequestId, asked: Asked) -> Verdict {
+        match self.in_flight.insert(request, asked) {
             None => Ok(()),
             Some(_) => Err(format!("{request:?} was asked twice")),
         }
     }
 
-    /// Nothing of the step, and nothing of its agent, may be in flight (G7, G9).
-    pub(super) fn may_call(&self, operation: &Operation, place: &Place) -> Verdict {
+    /// Nothing of the step but a council's others, and nothing of its agents, may be in flight (G7, G9).
+    pub(super) fn may_call(
+        &self,
+        operation: &Operation,
+        place: &Place,
+        agent: Option<&str>,
+    ) -> Verdict {
         ensure(!self.is_interrupted, || {
             format!("{place:?} calls after an interruption")
         })?;
@@ -36,7 +39,14 @@ impl Watch<'_> {
                 format!("{place:?} began while settling")
             })?;
         }
-        let agent = agent_of(operation, &place.step);
+        let worker = self.world.workers.get(&place.step);
+        let is_council = matches!(worker, Some(Worker::Council(_)));
+        if let Some(worker) = worker {
+            ensure(
+                agent.is_some_and(|agent| worker.agents().contains(&agent)),
+                || format!("{agent:?} works on {place:?}"),
+            )?;
+        }
         for asked in self.in_flight.values() {
             let Some(other) = &asked.place else {
                 continue;
@@ -44,16 +54,66 @@ impl Watch<'_> {
             if asked.what.starts_with("answered") {
                 continue;
             }
-            ensure(other.step != place.step, || {
-                format!("{place:?} calls while {asked:?} is in flight")
-            })?;
-            let is_turn = asked.what != "verifier";
+            let sits_there = is_council && other == place && asked.what != "verifier";
             ensure(
-                !is_turn || agent.is_none() || agent_of(operation, &other.step) != agent,
-                || format!("{agent:?} works on {place:?} and {other:?}"),
+                other.step != place.step || (sits_there && asked.agent.as_deref() != agent),
+                || format!("{place:?} calls while {asked:?} is in flight"),
             )?;
         }
+        match worker {
+            Some(worker) => self.are_free(place, worker),
+            None => Ok(()),
+        }
+    }
+
+    /// The agents of a step work on no other, all of them: its own account of who is taken (G9).
+    pub(super) fn are_free(&self, place: &Place, worker: &Worker) -> Verdict {
+        let agents = worker.agents();
+        let shares = |step: &str| {
+            let other = self.world.workers.get(step);
+            other.is_some_and(|other| other.agents().iter().any(|it| agents.contains(it)))
+        };
+        let is_here = |execution: &ExecutionId, step: &str| {
+            *execution == place.execution && step == place.step
+        };
+        for asked in self.in_flight.values() {
+            let Some(other) = &asked.place else {
+                continue;
+            };
+            let is_turn = asked.what != "verifier" && !asked.what.starts_with("answered");
+            ensure(
+                !is_turn || is_here(&other.execution, &other.step) || !shares(&other.step),
+                || format!("{place:?} takes agents that {asked:?} has"),
+            )?;
+        }
+        for (execution, model) in &self.models {
+            let mut steps = model.working();
+            let other = steps.find(|step| !is_here(execution, step) && shares(step));
+            ensure(other.is_none() || !self.is_live(execution), || {
+                format!("{place:?} takes agents that {other:?} of {execution} has")
+            })?;
+        }
         Ok(())
+    }
+
+    /// Whether anything of an execution still counts: an iteration does while its step works on it.
+    pub(super) fn is_live(&self, execution: &ExecutionId) -> bool {
+        match self.hosts.get(execution) {
+            None => true,
+            Some((host, step, lap)) => {
+                let works = self.models.get(host).and_then(|model| model.works(step));
+                works == Some(*lap) && self.is_live(host)
+            }
+        }
+    }
+
+    /// Whether a lap still takes what is answered.
+    pub(super) fn is_wanted(&self, place: &Place) -> bool {
+        let model = self.models.get(&place.execution);
+        let is_series = model.is_some_and(|model| model.lap(&place.step) == 0);
+        let works = model.and_then(|model| model.works(&place.step));
+        let is_over = self.was_settling || self.is_interrupted || self.is_ended();
+        (is_series || works == Some(place.lap.0)) && self.is_live(&place.execution) && !is_over
     }
 
     /// What a model is shown is exactly what is current (G5, G7).
@@ -158,54 +218,119 @@ impl Watch<'_> {
         ensure(!calls, || "a call while it is halted".into())
     }
 
-    /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).
-    pub(super) fn agents(&self, operation: &Operation) -> Verdict {
+    /// The same by an account of its own: what is uncertain, and the calls that a person has to allow.
+    pub(super) fn standing(&mut self, commands: &[Command], operation: &Operation) -> Verdict {
+        let mut standing = BTreeSet::new();
+        for (execution, model) in &self.models {
+            let unsure = model.unsure().filter(|_| self.is_live(execution));
+            standing.extend(unsure.map(|(step, lap)| (execution.clone(), step.clone(), lap)));
+        }
+        let blocked = self.blocked.iter().filter(|place| self.is_wanted(place));
+        standing.extend(blocked.map(lap_of));
+        let calls = commands.iter().any(|command| {
+            matches!(
+                command,
+                Command::CallModel { .. } | Command::CallTool { .. }
+            )
+        });
+        let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
+        let stands = self.standing.intersection(&standing).next().cloned();
+        self.standing = standing;
+        ensure(!calls || !is_live || stands.is_none(), || {
+            format!("a call while {stands:?} stands")
+        })
+    }
+
+    /// Whoever has something in flight is busy, free agents let nobody wait, and whoever was ready
+    /// first is served first (G9).
+    pub(super) fn agents(&mut self, commands: &[Command], operation: &Operation) -> Verdict {
         let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
         if !is_live {
             return Ok(());
         }
-        let is_free = |agent: &String| !operation.agents.busy.contains_key(agent);
+        let is_free = |agent: &&str| !operation.agents.busy.contains_key(*agent);
         for asked in self
             .in_flight
             .values()
             .filter(|asked| asked.what != "verifier")
         {
             let step = asked.place.as_ref().map(|place| place.step.as_str());
-            let agent = step.and_then(|step| agent_of(operation, step));
-            ensure(!agent.as_ref().is_some_and(is_free), || {
-                format!("{agent:?} is free, and {asked:?} is in flight")
+            let worker = step.and_then(|step| self.world.workers.get(step));
+            let free = worker.and_then(|worker| worker.agents().into_iter().find(is_free));
+            ensure(free.is_none(), || {
+                format!("{free:?} is free, and {asked:?} is in flight")
             })?;
         }
+        let mut ready = BTreeMap::new();
         for &index in &operation.active {
             let execution = &operation.executions[index];
             for step in execution.graph.steps() {
                 let slug = &execution.graph.step(step).slug;
                 let is_ready = matches!(execution.steps[step.at()].state, StepState::Ready);
-                let is_kept =
-                    is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
-                ensure(!is_kept || operation.is_halted(), || {
-                    format!("`{slug}` is ready, its agent is free, and it doesn't begin")
+                if is_ready && let Some(worker) = self.world.workers.get(slug) {
+                    let key = (execution.id.clone(), slug.clone());
+                    ready.insert(key, worker.agents());
+                }
+            }
+        }
+        let meets = |these: &[&str], those: &[&str]| these.iter().any(|it| those.contains(it));
+        for (key, agents) in &ready {
+            let mut others = ready.iter().filter(|(other, _)| *other != key);
+            let is_alone = !others.any(|(_, those)| meets(agents, those));
+            let is_kept = is_alone && agents.iter().all(|agent| is_free(&agent));
+            ensure(!is_kept || operation.is_halted(), || {
+                format!("{key:?} is ready, its agents are free, and it doesn't begin")
+            })?;
+        }
+        self.in_turn(commands, &ready)?;
+        let now = self.batches;
+        self.ready.retain(|key, _| ready.contains_key(key));
+        for key in ready.into_keys() {
+            self.ready.entry(key).or_insert(now);
+        }
+        Ok(())
+    }
+
+    /// Nobody who was ready later began while somebody who was ready before still waits for the same
+    /// agent.
+    fn in_turn(&self, commands: &[Command], ready: &BTreeMap<Ready, Vec<&str>>) -> Verdict {
+        let events = || {
+            commands.iter().filter_map(|command| match command {
+                Command::Publish(event) => Some(&**event),
+                _ => None,
+            })
+        };
+        let anew = |event: &PublicEvent| {
+            matches!(
+                event,
+                PublicEvent::EdgeActivated {
+                    attempt: Some(_),
+                    ..
+                }
+            )
+        };
+        // What was invalidated may be ready anew.
+        if events().any(anew) {
+            return Ok(());
+        }
+        for event in events() {
+            let PublicEvent::StepStarted { at, .. } = event else {
+                continue;
+            };
+            let step = at.step.clone().unwrap_or_default();
+            let Some(worker) = self.world.workers.get(&step) else {
+                continue;
+            };
+            let since = self.ready.get(&(at.execution.clone(), step.clone()));
+            for (key, agents) in ready {
+                let is_shared = worker.agents().iter().any(|it| agents.contains(it));
+                let waited = self.ready.get(key);
+                let is_later = waited.is_some_and(|waited| since.is_none_or(|it| it > waited));
+                ensure(!(is_shared && is_later), || {
+                    format!("`{step}` began before {key:?}, which was ready first")
                 })?;
             }
         }
         Ok(())
-    }
-}
-
-fn agent_of(operation: &Operation, slug: &str) -> Option<String> {
-    agent_in(&operation.plan.graph, slug)
-}
-
-fn agent_in(graph: &RoutineGraph, slug: &str) -> Option<String> {
-    let Some(step) = graph.find(slug) else {
-        let mut nested = graph.steps().filter_map(|step| graph.nested(step));
-        return nested.find_map(|graph| agent_in(graph, slug));
-    };
-    match &graph.step(step).kind {
-        StepKind::Agent(step)
-        | StepKind::Gate(GateStep {
-            owner: GateOwner::Agent(step),
-        }) => Some(step.agent.clone()),
-        _ => None,
     }
 }

@@ -11,15 +11,21 @@ use crate::engine::operation::outcome::Status;
 use crate::engine::operation::published::{At, PublicEvent};
 use crate::engine::operation::state::Iteration;
 use crate::engine::operation::tests::simulator::model::Model;
+use crate::engine::operation::tests::simulator::runs::{LapKey, Runs};
 use crate::engine::operation::tests::simulator::shape;
-use crate::engine::operation::tests::simulator::world::World;
+use crate::engine::operation::tests::simulator::world::{Worker, World};
 use crate::engine::operation::view::OperationState;
+use crate::engine::ports::Permission;
 
 /// What was seen so far.
 pub(super) struct Watch<'a> {
     pub(super) world: &'a World,
     /// What is known of each execution's graph.
     pub(super) models: BTreeMap<ExecutionId, Model>,
+    /// The lap of a repeating step that each iteration belongs to.
+    pub(super) hosts: BTreeMap<ExecutionId, LapKey>,
+    /// What is known of each run.
+    runs: Runs,
     pub(super) in_flight: BTreeMap<RequestId, Asked>,
     sources: Vec<SourceId>,
     told_sources: BTreeSet<SourceId>,
@@ -33,6 +39,13 @@ pub(super) struct Watch<'a> {
     model_calls: u64,
     pub(super) was_settling: bool,
     pub(super) was_halted: bool,
+    /// Where a person has to allow a call.
+    pub(super) blocked: BTreeSet<Place>,
+    /// The laps that stopped every new call after the last event.
+    pub(super) standing: BTreeSet<LapKey>,
+    /// Since which event each step that waits for its agents is ready.
+    pub(super) ready: BTreeMap<Ready, u64>,
+    pub(super) batches: u64,
     seen: BTreeSet<String>,
 }
 
@@ -47,7 +60,12 @@ enum Leases {
 pub(super) struct Asked {
     pub(super) what: &'static str,
     pub(super) place: Option<Place>,
+    /// Who asked, where a model did.
+    pub(super) agent: Option<String>,
 }
+
+/// A step that waits for its agents.
+pub(super) type Ready = (ExecutionId, String);
 
 pub(super) type Verdict = Result<(), String>;
 
@@ -63,6 +81,12 @@ impl<'a> Watch<'a> {
         Self {
             world,
             models: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            runs: Runs::default(),
+            blocked: BTreeSet::new(),
+            standing: BTreeSet::new(),
+            ready: BTreeMap::new(),
+            batches: 0,
             in_flight: BTreeMap::new(),
             sources: Vec::new(),
             told_sources: BTreeSet::new(),
@@ -106,10 +130,12 @@ impl<'a> Watch<'a> {
         self.call_told(event, commands)?;
         self.rest(operation)?;
         self.halting(event, commands, operation)?;
+        self.standing(commands, operation)?;
         shape::indices(operation)?;
         shape::iterations(operation)?;
         shape::timers(operation, &self.timers)?;
-        self.agents(operation)?;
+        self.batches += 1;
+        self.agents(commands, operation)?;
         self.evidence(operation)?;
         self.was_settling = operation.state() == OperationState::Settling;
         self.was_halted = operation.is_halted();
@@ -122,6 +148,26 @@ impl<'a> Watch<'a> {
             | Event::ToolReplied { request, .. }
             | Event::PermissionDecided { request, .. }
             | Event::VerifierDecided { request, .. } => {
+                let place = self.in_flight.get(request).map(|it| it.place.clone());
+                let is_wanted = place
+                    .as_ref()
+                    .and_then(Option::as_ref)
+                    .is_some_and(|place| self.is_wanted(place));
+                if let Event::ModelReplied { request, reply } = event
+                    && place.is_some()
+                {
+                    self.runs.hears(*request, reply, is_wanted);
+                }
+                let is_kept = matches!(
+                    event,
+                    Event::PermissionDecided {
+                        permission: Permission::Ask { .. },
+                        ..
+                    }
+                );
+                if is_kept && is_wanted {
+                    self.blocked.extend(place.flatten());
+                }
                 // Kept until the batch is looked at, for what is told of it.
                 if let Some(asked) = self.in_flight.get_mut(request) {
                     asked.what = match asked.what {
@@ -135,6 +181,7 @@ impl<'a> Watch<'a> {
                     "it resumed without continuation".into()
                 })?;
                 self.has_continuation = false;
+                self.blocked.clear();
             }
             Event::TimerFired(timer) => {
                 self.timers.remove(timer);
@@ -165,25 +212,40 @@ impl<'a> Watch<'a> {
             }
             Command::CallModel {
                 request,
+                run,
                 place,
                 call,
-                ..
             } => {
-                self.may_call(operation, place)?;
                 ensure(!self.was_settling, || {
                     "a model was called while settling".into()
                 })?;
                 self.model(operation, &place.execution)?;
                 self.handed(place, call)?;
-                self.asked(*request, "model", Some(place))?;
+                self.runs.calls(self.world, *request, run, place, call)?;
+                let agent = self.runs.runs.get(run).map(|run| run.agent.clone());
+                self.may_call(operation, place, agent.as_deref())?;
+                self.asked(*request, asked("model", Some(place), agent))?;
             }
-            Command::CallTool { request, place, .. } => {
-                self.may_call(operation, place)?;
-                self.asked(*request, "tool", Some(place))?;
+            Command::CallTool {
+                request,
+                place,
+                args,
+                ..
+            } => {
+                let agent = self.runs.agent(args).map(str::to_owned);
+                self.runs.acts(place, args)?;
+                self.may_call(operation, place, agent.as_deref())?;
+                self.asked(*request, asked("tool", Some(place), agent))?;
             }
-            Command::AskPermission { request, place, .. } => {
-                self.may_call(operation, place)?;
-                self.asked(*request, "permission", Some(place))?;
+            Command::AskPermission {
+                request,
+                place,
+                args,
+                ..
+            } => {
+                let agent = self.runs.agent(args).map(str::to_owned);
+                self.may_call(operation, place, agent.as_deref())?;
+                self.asked(*request, asked("permission", Some(place), agent))?;
             }
             Command::Verify {
                 request,
@@ -196,7 +258,7 @@ impl<'a> Watch<'a> {
                     self.ended || !observation.text().contains("\"receipt\":null"),
                     || format!("{place:?} is looked at before its sources are acknowledged"),
                 )?;
-                self.asked(*request, "verifier", place.as_ref())?;
+                self.asked(*request, asked("verifier", place.as_ref(), None))?;
             }
             Command::StopRequest { request } => {
                 ensure(self.in_flight.contains_key(request), || {
@@ -209,7 +271,10 @@ impl<'a> Watch<'a> {
             Command::ClearTimer(timer) => {
                 self.timers.remove(timer);
             }
-            Command::RecordSource(source) => self.record(&source.header, rest)?,
+            Command::RecordSource(source) => {
+                self.runs.keeps(source)?;
+                self.record(&source.header, rest)?;
+            }
             Command::RecordLateSource(source) => self.record(&source.header, rest)?,
             Command::IssueContinuation(_) => {
                 ensure(!self.has_continuation, || "a second continuation".into())?;
@@ -265,7 +330,7 @@ impl<'a> Watch<'a> {
 
     fn told(&mut self, event: &PublicEvent, operation: &Operation) -> Verdict {
         match event {
-            PublicEvent::StepStarted { at, .. } => {
+            PublicEvent::StepStarted { at, agent, .. } => {
                 ensure(!self.was_settling, || {
                     format!("{at:?} began while settling")
                 })?;
@@ -277,19 +342,48 @@ impl<'a> Watch<'a> {
                 ensure(!busy, || {
                     format!("{at:?} began while its last lap was in flight")
                 })?;
+                for model in self.models.values_mut() {
+                    model.end_of_batch();
+                }
+                // What its condition fails takes nobody.
+                if let (Some(worker), Some(_)) = (self.world.workers.get(step), agent) {
+                    let place = Place {
+                        execution: at.execution.clone(),
+                        step: step.to_owned(),
+                        lap: at.lap.unwrap_or_default(),
+                    };
+                    self.are_free(&place, worker)?;
+                }
             }
             PublicEvent::StepSettled {
-                reason: Some(reason),
-                ..
+                at,
+                verdict,
+                reason,
+                output,
+                data,
             } => {
-                self.seen.insert((*reason).to_owned());
+                self.seen.extend(reason.map(str::to_owned));
+                let step = at.step.clone().unwrap_or_default();
+                if let Some(worker) = self.world.workers.get(&step) {
+                    let lap = at.lap.map_or(0, |lap| lap.0);
+                    let lap = (at.execution.clone(), step, lap);
+                    self.runs.settles(worker, &lap, *verdict, output, data)?;
+                    if let Worker::Council(bench) = worker {
+                        let word = format!("{} {verdict:?}", bench.strategy.label());
+                        self.seen.insert(word.to_lowercase());
+                    }
+                }
             }
             PublicEvent::OperationPaused { waits, .. } => {
-                self.seen.extend(
-                    waits
-                        .iter()
-                        .map(|wait| format!("{} {}", wait.kind.label(), wait.state.label())),
-                );
+                for wait in waits {
+                    let word = format!("{} {}", wait.kind.label(), wait.state.label());
+                    let step = wait.step.as_deref().unwrap_or_default();
+                    if let Some(Worker::Council(bench)) = self.world.workers.get(step) {
+                        self.seen
+                            .insert(format!("{} {word}", bench.strategy.label()));
+                    }
+                    self.seen.insert(word);
+                }
             }
             PublicEvent::ModelCalled { .. } => self.model_calls += 1,
             PublicEvent::SourceRecorded { source, .. } => {
@@ -355,6 +449,12 @@ impl<'a> Watch<'a> {
                     around.step(of.step).slug.clone()
                 }
             };
+            if let Some(Iteration { of, .. }) = &found.iteration {
+                let outer = &operation.executions[of.execution].id;
+                let lap = self.models.get(outer).map_or(0, |model| model.lap(&host));
+                let key = (outer.clone(), host.clone(), lap);
+                self.hosts.insert(execution.clone(), key);
+            }
             let model = Model::of(&self.world.graphs[&host]);
             self.models.insert(execution.clone(), model);
         }
@@ -405,6 +505,14 @@ impl<'a> Watch<'a> {
             .map(|source| source.id.clone())
             .collect();
         ensure(held == self.sources, || "a source was lost".into())
+    }
+}
+
+fn asked(what: &'static str, place: Option<&Place>, agent: Option<String>) -> Asked {
+    Asked {
+        what,
+        place: place.cloned(),
+        agent,
     }
 }
 

@@ -4,21 +4,24 @@
 //! `SEED=… cargo test the_machine_keeps_its_promises` plays it again; `SEEDS=…` plays more of them.
 
 mod answers;
+mod bench;
 mod calls;
 pub(super) mod chance;
 mod invariants;
 mod model;
 mod pen;
 mod play;
+mod replies;
+mod runs;
 mod shape;
 mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::play::{Ended, Play, Story};
-use crate::engine::operation::tests::simulator::world::{LEVELS, World};
+use crate::engine::operation::tests::simulator::world::{LEVELS, Strategy, World};
 use crate::engine::operation::view::OperationState;
 
 /// How many stories a run of the tests plays.
@@ -68,6 +71,17 @@ const PLACES: [&str; 40] = [
     "verifier_failed",
 ];
 
+/// What a council of every strategy has to come to.
+const COUNCIL_PLACES: [&str; 7] = [
+    "pass",
+    "fail",
+    "uncertain",
+    "check waiting",
+    "delivery waiting",
+    "permission blocked",
+    "uncertain uncertain",
+];
+
 fn play(seed: u64) -> Ended {
     match played(seed, Story::Untold) {
         (_, Ok(ended)) => ended,
@@ -111,21 +125,35 @@ fn the_machine_keeps_its_promises() {
         Ok(seeds) => seeds.parse().expect("SEEDS is a number"),
         Err(_) => SEEDS,
     };
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let mut states: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut resumes = 0;
     let mut iterations = [0; LEVELS];
-    let mut seen = BTreeSet::new();
-    for seed in 0..seeds {
-        let ended = play(seed);
+    let mut seen: BTreeMap<String, u64> = BTreeMap::new();
+    let mut take = |ended: Ended| {
         resumes += ended.resumes;
-        seen.extend(ended.seen);
         for (sum, count) in iterations.iter_mut().zip(ended.iterations) {
             *sum += count;
         }
-        *states
-            .entry(ended.state.map_or("none", OperationState::label))
-            .or_default() += 1;
-    }
+        for place in ended.seen {
+            *seen.entry(place).or_default() += 1;
+        }
+        let state = ended.state.map_or("none", OperationState::label);
+        *states.entry(state).or_default() += 1;
+    };
+    std::thread::scope(|scope| {
+        let played = |from: u64| {
+            let seeds = (from..seeds).step_by(threads as usize);
+            move || seeds.map(play).collect::<Vec<Ended>>()
+        };
+        let players: Vec<_> = (0..threads).map(|from| scope.spawn(played(from))).collect();
+        for player in players {
+            match player.join() {
+                Ok(ended) => ended.into_iter().for_each(&mut take),
+                Err(broken) => resume_unwind(broken),
+            }
+        }
+    });
     // A simulator that never gets anywhere proves nothing.
     for state in [
         OperationState::Succeeded,
@@ -145,9 +173,14 @@ fn the_machine_keeps_its_promises() {
         iterations[1..].iter().all(|count| count * 10 > seeds),
         "iterations by level: {iterations:?}"
     );
-    let missing: Vec<_> = PLACES
-        .iter()
-        .filter(|place| !seen.contains(**place))
+    let of_councils = Strategy::ALL.iter().flat_map(|strategy| {
+        let of = |place: &&str| format!("{} {place}", strategy.label());
+        COUNCIL_PLACES.iter().map(of).collect::<Vec<_>>()
+    });
+    let places = PLACES.iter().map(|place| (*place).to_owned());
+    let missing: Vec<String> = places
+        .chain(of_councils)
+        .filter(|place| !seen.contains_key(place))
         .collect();
     assert!(missing.is_empty(), "never seen: {missing:?}");
 }
