@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use crate::cli::OneFile;
 use crate::cli::exit::Exit;
 use crate::cli::issues::FileReport;
+use crate::cli::open::no_settings;
 use crate::cli::output::{print, tell};
 use crate::cli::trouble::Trouble;
 use crate::engine::routine::{load, render};
@@ -44,7 +45,7 @@ pub(in crate::cli) fn main(arguments: &Arguments) -> Exit {
     let environment = |name: &str| std::env::var_os(name);
     let agents = match configured_agents(&environment, &PlatformFolders::of_this_user()) {
         Ok(agents) => agents,
-        Err(error) => return Trouble::caused(error).report(),
+        Err(error) => return no_settings(error).report(),
     };
     let loaded = load(&bytes, &known(agents.keys()));
     let Some(routine) = loaded.routine else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cli::trouble::Trouble;
 use crate::engine::runner::Progress;
 use crate::host::session::{OpenError, Session};
-use crate::host::settings::{Flags, PlatformFolders, Settings};
+use crate::host::settings::{Flags, PlatformFolders, Settings, SettingsError};
 use crate::host::workspace::Workspace;
 
 /// What helps where a model can't be used.
@@ -26,7 +26,7 @@ impl Opening {
     pub(crate) fn prepare(flags: &Flags, workspace: Option<&Path>) -> Result<Self, Trouble> {
         let environment = |name: &str| std::env::var_os(name);
         let settings = Settings::load(flags, &environment, &PlatformFolders::of_this_user())
-            .map_err(Trouble::caused)?;
+            .map_err(no_settings)?;
         let folder = match workspace {
             Some(folder) => folder.to_owned(),
             None => current_folder()?,
@@ -56,6 +56,19 @@ impl Opening {
             Trouble::caused(error).hint(hint)
         })
     }
+}
+
+/// What helps where the settings can't be used.
+pub(crate) fn no_settings(error: SettingsError) -> Trouble {
+    let hint = match &error {
+        SettingsError::NoHome => "name a folder that can be written to with AMOS_DATA_DIR",
+        SettingsError::NotText(_) => "set the variable again, as UTF-8, or unset it",
+        SettingsError::Address(_) => "set an address as http://127.0.0.1:8080/v1, or unset it",
+        SettingsError::Unreadable { .. } | SettingsError::Wrong { .. } => {
+            "mend the configuration, or name another with AMOS_CONFIG"
+        }
+    };
+    Trouble::caused(error).hint(hint)
 }
 
 fn current_folder() -> Result<PathBuf, Trouble> {

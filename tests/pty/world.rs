@@ -168,9 +168,6 @@ impl World {
         master
             .resize(size(columns, rows))
             .expect("a terminal can be resized");
-        // A key that comes together with the signal of a new size lies unseen until the next key:
-        // the library waits for edges and takes only one of the two. People aren't that fast.
-        std::thread::sleep(Duration::from_millis(40));
     }
 
     /// Closes the terminal, as closing its window does. The child has to answer `nudge` with output.

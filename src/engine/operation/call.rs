@@ -385,9 +385,10 @@ pub(super) fn failed_by_itself(result: &Value) -> Option<String> {
     Some(match result.get("error") {
         Some(Value::String(error)) => error.clone(),
         Some(error) => error.to_string(),
-        None => match result.get("exit") {
-            Some(exit) => format!("it ended with exit code {exit}"),
-            None => "it says `success: false`".into(),
+        None => match (result.get("exit"), result.get("signal")) {
+            (Some(exit @ Value::Number(_)), _) => format!("it ended with exit code {exit}"),
+            (_, Some(signal @ Value::Number(_))) => format!("it was ended by signal {signal}"),
+            (_, _) => "it says `success: false`".into(),
         },
     })
 }

@@ -168,7 +168,6 @@ impl Inner {
         };
         let asked = Asked {
             names: &names,
-            forced: wire::forced(request),
             messages: request.messages.len(),
         };
         let read = match provider {

@@ -1,15 +1,15 @@
 //! Ollama's own wire, `/api/chat`.
 //!
-//! It can't force a tool. A forced call is asked for as an answer that must fit the tool's schema
-//! (`format`), and that answer is read back as the call. The conversation is then told in words,
-//! because the template of a model without tools may not know calls.
+//! It can't force a tool, so tools are only offered. An answer bound to a schema (`format`) would come
+//! as text and could be read back as the call; but text never counts as one, whatever it looks like
+//! (G4), and a server that doesn't know `format` sends just that.
 
 use bytes::Bytes;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use crate::engine::ports::{
-    CallArguments, Finish, Message, ModelAnswer, ModelRequest, OfferedTool, TokenUsage, ToolCall,
+    CallArguments, Finish, Message, ModelAnswer, ModelRequest, TokenUsage, ToolCall,
 };
 use crate::engine::routine::definition::ReasoningEffort;
 use crate::host::models::names::ToolNames;
@@ -18,30 +18,17 @@ use crate::host::models::wire::{self, Asked, Calls, Reading, Unreadable};
 
 /// The request's body.
 pub(crate) fn body(request: &ModelRequest, names: &ToolNames) -> Bytes {
-    let forced =
-        wire::forced(request).and_then(|name| request.tools.iter().find(|tool| tool.name == name));
-    let mut system = request.system.clone();
-    if let Some(tool) = forced {
-        if !system.is_empty() {
-            system.push_str("\n\n");
-        }
-        system.push_str(&format_request(tool));
-    }
-    let system = (!system.is_empty()).then(|| json!({ "role": "system", "content": system }));
+    let system = (!request.system.is_empty())
+        .then(|| json!({ "role": "system", "content": request.system }));
     let messages: Value = system
         .into_iter()
-        .chain(request.messages.iter().map(|entry| match forced {
-            Some(_) => in_words(entry),
-            None => typed(entry, names),
-        }))
+        .chain(request.messages.iter().map(|entry| message(entry, names)))
         .collect();
     let mut body = Map::new();
     body.insert("model".to_owned(), request.model.model.as_str().into());
     body.insert("messages".to_owned(), messages);
     body.insert("stream".to_owned(), false.into());
-    if let Some(tool) = forced {
-        body.insert("format".to_owned(), wire::schema(tool));
-    } else if !request.tools.is_empty() {
+    if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
             json!({
                 "type": "function",
@@ -63,17 +50,7 @@ pub(crate) fn body(request: &ModelRequest, names: &ToolNames) -> Bytes {
     wire::bytes(&Value::Object(body))
 }
 
-fn format_request(tool: &OfferedTool) -> String {
-    format!(
-        "You answer by calling the tool `{}`: {}\nWrite its arguments as one JSON object that fits \
-         this JSON Schema, and nothing else:\n{}",
-        tool.name,
-        tool.description,
-        wire::schema(tool)
-    )
-}
-
-fn typed(message: &Message, names: &ToolNames) -> Value {
+fn message(message: &Message, names: &ToolNames) -> Value {
     match message {
         Message::User(text) => json!({ "role": "user", "content": text }),
         Message::Assistant { text, calls } => {
@@ -97,24 +74,6 @@ fn call(call: &ToolCall, names: &ToolNames) -> Value {
             "arguments": wire::arguments_as_object(&call.arguments),
         },
     })
-}
-
-/// The same without typed calls.
-fn in_words(message: &Message) -> Value {
-    match message {
-        Message::User(text) => json!({ "role": "user", "content": text }),
-        Message::Assistant { text, calls } => {
-            let calls = calls.iter().map(|call| match &call.arguments {
-                CallArguments::Json(value) => value.to_string(),
-                CallArguments::Malformed(text) => text.clone(),
-            });
-            let said: Vec<String> = text.clone().into_iter().chain(calls).collect();
-            json!({ "role": "assistant", "content": said.join("\n") })
-        }
-        Message::ToolResult { tool, content, .. } => {
-            json!({ "role": "user", "content": format!("Result of `{tool}`:\n{content}") })
-        }
-    }
 }
 
 /// Only one family takes grades of thinking; the others are told whether to.
@@ -149,16 +108,8 @@ pub(crate) fn read(body: &[u8], asked: &Asked<'_>) -> Result<Reading, Unreadable
     {
         read_call(call, &mut calls)?;
     }
-    let mut text = wire::text(message.get("content").and_then(Value::as_str));
-    if let Some(tool) = asked.forced
-        && calls.is_empty()
-        && let Some(text) = text.take()
-    {
-        let spelled = asked.names.spell(tool);
-        calls.add(None, &spelled, wire::arguments_in_text(&text));
-    }
     Ok(Reading::from(ModelAnswer {
-        text,
+        text: wire::text(message.get("content").and_then(Value::as_str)),
         calls: calls.take(),
         finish: match json.get("done_reason").and_then(Value::as_str) {
             Some("length") => Finish::CutOff,

@@ -123,7 +123,13 @@ impl BaseUrl {
         if text.contains("://") {
             return Self::read(SETTING, text);
         }
-        let mut read = Self::read(SETTING, &format!("http://{text}"))?;
+        // A port alone is one of this machine.
+        let host = if text.starts_with(':') {
+            "127.0.0.1"
+        } else {
+            ""
+        };
+        let mut read = Self::read(SETTING, &format!("http://{host}{text}"))?;
         let url = &mut read.0;
         let bad = BadBaseUrl::NotAnAddress { setting: SETTING };
         // A written-out port 80 is dropped by the parser as the scheme's own, so look at the text.
@@ -219,6 +225,7 @@ mod tests {
         for (text, host) in [
             ("127.0.0.1:11434", "127.0.0.1:11434"),
             ("0.0.0.0", "127.0.0.1:11434"),
+            (":1", "127.0.0.1:1"),
             ("box", "box:11434"),
             ("box:80", "box"),
             ("http://box", "box"),

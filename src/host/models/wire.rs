@@ -44,8 +44,6 @@ impl From<ModelAnswer> for Reading {
 /// What reading an answer needs to know of its request.
 pub(crate) struct Asked<'a> {
     pub(crate) names: &'a ToolNames,
-    /// The tool whose call was forced, in our spelling.
-    pub(crate) forced: Option<&'a str>,
     /// Entries of the conversation so far: makes the ids of its calls differ.
     pub(crate) messages: usize,
 }
@@ -179,10 +177,6 @@ impl<'a> Calls<'a> {
             arguments,
         });
         id
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
     }
 
     pub(crate) fn take(self) -> Vec<ToolCall> {

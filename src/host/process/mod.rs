@@ -4,11 +4,13 @@
 //! neither draw over the screen nor read what a person types.
 //!
 //! However the command ends (by itself, by its time limit, by cancellation, by too much output, or
-//! because nobody waits for it any more), its whole group is ended too. A process that left the group
-//! may live on, but can't make us wait: what still holds the pipes is left behind after a moment.
+//! because nobody waits for it any more), its whole session is ended too. A process that left the
+//! session may live on, but can't make us wait: what still holds the pipes is left behind after a moment.
 //!
 //! Provider keys are taken out of the environment that a command inherits (M4). What a command does
 //! is not looked into here.
+
+mod session;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -262,10 +264,11 @@ impl Group {
         }
     }
 
-    /// Ends every process of the group.
+    /// Ends every process of the group, and of the session around it.
     fn end(&mut self) {
         if let Some(leader) = self.leader.take() {
             let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+            session::end(leader);
         }
     }
 }

@@ -55,6 +55,20 @@ async fn a_command_leads_a_session_and_a_group_of_its_own() {
     assert_eq!(nix::unistd::getpgid(leads).ok(), leads);
 }
 
+// M7: a job-control shell gives each of its background jobs a group of its own.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn jobs_of_a_shell_end_with_the_command() {
+    let script = "set -m; sleep 60 & echo $!; sleep 61 & echo $!";
+    let ended = ended(command(&["bash", "-c", script])).await;
+    assert_eq!(ended.end, End::Exited(0));
+    let jobs = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert_eq!(jobs.lines().count(), 2, "{jobs}");
+    for job in jobs.lines() {
+        gone(job).await;
+    }
+}
+
 #[tokio::test]
 async fn no_shell_reads_the_arguments() {
     let ended = ended(command(&["echo", "$HOME; *"])).await;

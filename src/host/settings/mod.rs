@@ -127,7 +127,7 @@ pub enum Colour {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// There is no home folder and nothing in its place.
-    #[error("no home folder was found; set AMOS_DATA_DIR to a folder where data may be kept")]
+    #[error("no home folder was found to keep data in")]
     NoHome,
     /// A variable is no text.
     #[error("the environment variable {0} is not valid UTF-8")]

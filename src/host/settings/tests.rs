@@ -169,7 +169,7 @@ fn without_a_home_only_the_data_folder_has_to_be_named() {
     let error = Settings::load(&none, &|_| None, &homeless)
         .expect_err("no home")
         .to_string();
-    assert!(error.contains("AMOS_DATA_DIR"), "{error}");
+    assert!(error.contains("no home folder"), "{error}");
     let data = |name: &str| (name == "AMOS_DATA_DIR").then(|| OsString::from("/data"));
     let settings = Settings::load(&none, &data, &homeless).expect("settings");
     assert_eq!(

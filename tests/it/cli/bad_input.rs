@@ -268,8 +268,22 @@ fn a_configuration_that_cannot_be_understood_says_where() {
         ),
     ] {
         let place = Place::new().configured(toml);
-        place.run(&demo("linear"), &[]).expect(2).says(says);
+        place
+            .run(&demo("linear"), &[])
+            .expect(2)
+            .says(says)
+            .says("hint: mend the configuration");
+        place
+            .amos(&["validate", &demo("linear")])
+            .expect(2)
+            .says("hint: mend the configuration");
     }
+    let place = Place::new().with("OLLAMA_HOST", "no host");
+    place
+        .run(&demo("linear"), &[])
+        .expect(2)
+        .says("OLLAMA_HOST is no http or https address")
+        .says("hint: set an address");
 }
 
 // C2, C3

@@ -66,6 +66,11 @@ fn a_tool_step_that_failed_fails_the_routine() {
             "it ended with exit code 3",
         ),
         (
+            done(json!({ "success": false, "exit": null, "signal": 9 })),
+            "failed",
+            "it was ended by signal 9",
+        ),
+        (
             done(json!({ "success": false })),
             "failed",
             "it says `success: false`",

@@ -187,21 +187,22 @@ async fn gemini_endings_are_told_apart() {
 }
 
 #[tokio::test]
-async fn ollama_is_bound_by_the_schema_and_its_answer_is_the_call() {
+async fn ollama_is_offered_the_tool_that_it_cannot_be_forced_to_call() {
     // G4
     let body = json!({
         "model": "test", "done": true, "done_reason": "stop",
-        "message": { "role": "assistant", "content": "{\"verdict\":\"pass\"}" },
+        "message": { "role": "assistant", "content": "", "tool_calls": [
+            { "function": { "name": "route_next_steps", "arguments": { "verdict": "pass" } } },
+        ] },
         "prompt_eval_count": 21, "eval_count": 8,
     });
     let (sent, path, reply) = ask(request(Provider::Ollama), &body.to_string()).await;
     assert_eq!(path, "/api/chat");
-    assert_eq!(sent["format"], seen_schema());
-    assert_eq!(sent.get("tools"), None);
+    let offered = &sent["tools"][0]["function"];
+    assert_eq!(offered["name"], "route_next_steps");
+    assert_eq!(offered["parameters"], seen_schema());
     assert_eq!(sent["stream"], false);
-    let system = sent["messages"][0]["content"].as_str().expect("text");
-    assert!(system.starts_with("You test.\n\n"));
-    assert!(system.contains("route_next_steps"));
+    assert_eq!(sent["messages"][0]["content"], "You test.");
     assert_eq!(
         answer(&reply),
         &ModelAnswer {
@@ -217,6 +218,16 @@ async fn ollama_is_bound_by_the_schema_and_its_answer_is_the_call() {
 }
 
 #[tokio::test]
+async fn text_of_ollama_that_looks_like_a_call_is_text() {
+    // G4
+    let text = r#"{"verdict":"pass","reasoning":"r","next_steps":[]}"#;
+    let body = json!({ "done": true, "message": { "role": "assistant", "content": text } });
+    let (_, _, reply) = ask(request(Provider::Ollama), &body.to_string()).await;
+    assert_eq!(answer(&reply).calls, []);
+    assert_eq!(answer(&reply).text.as_deref(), Some(text));
+}
+
+#[tokio::test]
 async fn ollama_endings_are_told_apart() {
     // M3
     let ended = async |mut body: Value, content: &str| {
@@ -225,9 +236,6 @@ async fn ollama_endings_are_told_apart() {
     };
     let cut = ended(json!({ "done": true, "done_reason": "length" }), "{}").await;
     assert_eq!(answer(&cut).finish, Finish::CutOff);
-    let malformed = ended(json!({ "done": true }), "{\"verdict\":").await;
-    let expected = CallArguments::Malformed("{\"verdict\":".to_owned());
-    assert_eq!(answer(&malformed).calls[0].arguments, expected);
     let silent = ended(json!({ "done": true }), "").await;
     assert_eq!(answer(&silent).calls, []);
     let unfinished = ended(json!({ "done": false }), "{}").await;
@@ -250,21 +258,6 @@ async fn ollama_is_offered_tools_where_none_is_forced() {
     );
     assert_eq!(answer(&reply).calls[0].name, "git.log");
     assert!(answer(&reply).text.is_some());
-}
-
-#[tokio::test]
-async fn ollama_is_told_a_conversation_in_words_where_a_tool_is_forced() {
-    let mut asked = conversation(Provider::Ollama, ["a", "b"]);
-    asked.tool_choice = ToolChoice::Forced("route_next_steps".to_owned());
-    let (sent, _, _) = ask(asked, r#"{"done":true,"message":{"content":"{}"}}"#).await;
-    assert_eq!(
-        sent["messages"][2],
-        json!({ "role": "assistant", "content": "I look.\n{\"n\":1}\n{\"n\":" })
-    );
-    assert_eq!(
-        sent["messages"][3],
-        json!({ "role": "user", "content": "Result of `git.log`:\na commit" })
-    );
 }
 
 /// Every body that differs from this one in one place.
@@ -308,7 +301,6 @@ fn no_broken_body_brings_a_reader_down_or_names_a_tool_that_it_does_not_name() {
     let names = ToolNames::of(&[route_tool()]);
     let asked = Asked {
         names: &names,
-        forced: None,
         messages: 1,
     };
     let call = json!({ "name": "route_next_steps", "arguments": {}, "args": {}, "input": {} });
