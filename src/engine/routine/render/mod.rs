@@ -126,7 +126,10 @@ impl Drawing {
             };
             let name = match step.name == step.slug {
                 true => String::new(),
-                false => format!("  \"{}\"", one_line(&step.name)),
+                false => {
+                    let name = step.name.replace('\\', "\\\\").replace('"', "\\\"");
+                    format!("  \"{}\"", one_line(&name))
+                }
             };
             let by = step.by.as_ref().map(|by| format!(" by {}", one_line(by)));
             let by = by.unwrap_or_default();
