@@ -15,6 +15,7 @@ fn the_fixture_reads_as_an_outline_in_topological_order() {
         text,
         "\
 * draft [agent by writer]  \"Draft the notes\"
+    if git_log is truthy, else skip
     -> check
   check [gate by critic]
     <- on_fail draft (retry, at most 2 times)
@@ -86,6 +87,9 @@ fn named(name: &str) -> Drawing {
             step.name = name.to_owned();
             if let Some(by) = &mut step.by {
                 *by = name.to_owned();
+            }
+            for clause in &mut step.clauses {
+                *clause = name.to_owned();
             }
             if let Some(nested) = &mut step.nested {
                 rename(nested, name);
@@ -296,4 +300,53 @@ fn the_three_forms_show_one_model() {
             assert!(own || !outside.contains(word), "{word}: {outside}");
         }
     }
+}
+
+#[test]
+fn conditions_are_told_in_words() {
+    let condition = |condition: &str| {
+        let text = format!(
+            "routine: r\nentry_steps: [a]\nsteps:\n  - {{ slug: a, type: until, stop_when: {{ memory_key: ready, operator: contains, value: x }}, routine: {{ steps: [{{ slug: n, type: agent, agent: default }}] }}, condition: {{ memory_key: k, {condition} }} }}\n  - {{ slug: done, type: terminal }}\nedges: [{{ from: a, to: done }}]\n"
+        );
+        drawing(&text)
+    };
+    for (written, said) in [
+        ("operator: exists, on_false: skip", "if k exists, else skip"),
+        (
+            "operator: not_exists, on_false: fail",
+            "if k doesn't exist, else fail",
+        ),
+        (
+            "operator: truthy, value: 5, on_false: wait",
+            "if k is truthy, else wait",
+        ),
+        (
+            "operator: equals, value: [1, a], on_false: skip",
+            "if k equals [1,\"a\"], else skip",
+        ),
+        (
+            "operator: greater_than, value: 2, on_false: skip",
+            "if k is greater than 2, else skip",
+        ),
+        (
+            "operator: less_than, value: 2, on_false: skip",
+            "if k is less than 2, else skip",
+        ),
+    ] {
+        let drawing = condition(written);
+        let text = drawing.to_text();
+        let expected = format!("* a [until]\n    {said}\n    until ready contains \"x\"\n");
+        assert!(text.starts_with(&expected), "{text}");
+        assert_eq!(drawing.steps[0].clauses.len(), 2);
+    }
+    let long = format!(
+        "operator: equals, value: '{}', on_false: skip",
+        "é".repeat(90)
+    );
+    assert!(condition(&long).to_text().contains("é…, else skip"));
+    let mermaid = condition("operator: equals, value: '\"]', on_false: skip").to_mermaid();
+    assert!(
+        mermaid.contains(r"<br/>if k equals #34;#92;#34;#93;#34;, else skip<br/>until"),
+        "{mermaid}"
+    );
 }
