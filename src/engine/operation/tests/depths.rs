@@ -234,48 +234,64 @@ fn an_iterations_deadline_ends_whatever_it_finds_and_what_comes_later_changes_no
             "model",
             step(agent),
             |_| {},
-            |it| drop(it.answer("n", pass())),
+            |it| {
+                it.answer("n", pass());
+            },
         ),
         (
             "tool of a model",
             step(agent),
-            |it| drop(it.calls("n", [tool("act", json!({}))])),
-            |it| drop(it.tool("n", done(json!(1)))),
+            |it| {
+                it.calls("n", [tool("act", json!({}))]);
+            },
+            |it| {
+                it.tool("n", done(json!(1)));
+            },
         ),
         (
             "delivery to a model",
             step(agent),
             |it| {
-                drop(
-                    it.calls("n", [tool("act", json!({}))])
-                        .tool("n", pending("d")),
-                )
+                it.calls("n", [tool("act", json!({}))])
+                    .tool("n", pending("d"));
             },
-            |it| drop(it.deliver("d", done(json!(1)))),
+            |it| {
+                it.deliver("d", done(json!(1)));
+            },
         ),
         (
             "verification",
             step(&format!("{agent}{checked}")),
-            |it| drop(it.answer("n", pass())),
-            |it| drop(it.verify("n", verified())),
+            |it| {
+                it.answer("n", pass());
+            },
+            |it| {
+                it.verify("n", verified());
+            },
         ),
         (
             "tool step",
             step("type: tool, tool: commit"),
             |_| {},
-            |it| drop(it.tool("n", done(json!(1)))),
+            |it| {
+                it.tool("n", done(json!(1)));
+            },
         ),
         (
             "permission",
             step("type: tool, tool: bare"),
             |_| {},
-            |it| drop(it.permission("n", Permission::Allow)),
+            |it| {
+                it.permission("n", Permission::Allow);
+            },
         ),
         (
             "checks gate",
             step("type: gate, checks: [{ check: command, run: [x] }]"),
             |_| {},
-            |it| drop(it.verify("n", verified())),
+            |it| {
+                it.verify("n", verified());
+            },
         ),
         (
             "operator gate",
@@ -295,7 +311,9 @@ fn an_iterations_deadline_ends_whatever_it_finds_and_what_comes_later_changes_no
             "pre step",
             format!("pre_steps: [{{ name: p, tool: act }}], {}", step(agent)),
             |_| {},
-            |it| drop(it.tool("p", done(json!(1)))),
+            |it| {
+                it.tool("p", done(json!(1)));
+            },
         ),
         (
             "delivery to a post step",
@@ -303,8 +321,12 @@ fn an_iterations_deadline_ends_whatever_it_finds_and_what_comes_later_changes_no
                 "post_steps: [{{ name: q, tool: act }}], {}",
                 "steps: [{ slug: m, type: tool, tool: memory_list }]"
             ),
-            |it| drop(it.tool("q", pending("d"))),
-            |it| drop(it.deliver("d", done(json!(1)))),
+            |it| {
+                it.tool("q", pending("d"));
+            },
+            |it| {
+                it.deliver("d", done(json!(1)));
+            },
         ),
         (
             "final verification",
@@ -313,7 +335,9 @@ fn an_iterations_deadline_ends_whatever_it_finds_and_what_comes_later_changes_no
                 "steps: [{ slug: m, type: tool, tool: memory_list }]"
             ),
             |_| {},
-            |it| drop(it.verify("final", verified())),
+            |it| {
+                it.verify("final", verified());
+            },
         ),
     ];
     for (what, routine, begin, come) in table {
