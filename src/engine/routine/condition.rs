@@ -2,7 +2,9 @@
 //!
 //! A missing key makes only `not_exists` true; nothing is coerced.
 
-use serde_json::Value;
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
 
 use crate::engine::routine::definition::{MemoryCondition, Operator};
 
@@ -19,8 +21,8 @@ impl MemoryCondition {
             Operator::Equals => wanted.is_some_and(|wanted| equal(found, wanted)),
             Operator::Contains => wanted.is_some_and(|wanted| contains(found, wanted)),
             Operator::Truthy => truthy(found),
-            Operator::GreaterThan => compare(found, wanted, |found, wanted| found > wanted),
-            Operator::LessThan => compare(found, wanted, |found, wanted| found < wanted),
+            Operator::GreaterThan => compared(found, wanted) == Some(Ordering::Greater),
+            Operator::LessThan => compared(found, wanted) == Some(Ordering::Less),
         }
     }
 }
@@ -28,9 +30,7 @@ impl MemoryCondition {
 /// Deep equality, in which 1 and 1.0 are one number.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            one == other || one.as_f64() == other.as_f64()
-        }
+        (Value::Number(one), Value::Number(other)) => in_order(one, other) == Some(Ordering::Equal),
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
         }
@@ -65,11 +65,39 @@ fn truthy(found: &Value) -> bool {
     }
 }
 
-fn compare(found: &Value, wanted: Option<&Value>, by: fn(f64, f64) -> bool) -> bool {
-    match (found.as_f64(), wanted.and_then(Value::as_f64)) {
-        (Some(found), Some(wanted)) => by(found, wanted),
-        (Some(_) | None, _) => false,
+/// How two numbers stand to each other; other types don't at all.
+fn compared(found: &Value, wanted: Option<&Value>) -> Option<Ordering> {
+    match (found, wanted) {
+        (Value::Number(found), Some(Value::Number(wanted))) => in_order(found, wanted),
+        (
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_),
+            _,
+        ) => None,
     }
+}
+
+/// Whole numbers are compared digit by digit, however large: as fractions neighbours would be one.
+fn in_order(one: &Number, other: &Number) -> Option<Ordering> {
+    match (whole(one), whole(other)) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        (Some(_) | None, _) => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
+}
+
+fn whole(number: &Number) -> Option<i128> {
+    /// Beyond it lies no whole number that a file or a tool could have written in digits.
+    const FAR: f64 = 1e30;
+    let of_digits = number.as_i64().map(i128::from);
+    let of_digits = of_digits.or_else(|| number.as_u64().map(i128::from));
+    of_digits.or_else(|| {
+        let number = number.as_f64()?;
+        (number.fract() == 0.0 && number.abs() < FAR).then_some(number as i128)
+    })
 }
 
 #[cfg(test)]
@@ -177,5 +205,22 @@ mod tests {
             json!([{"a": 1}])
         ));
         assert!(!holds(Operator::Contains, json!("a"), json!({"a": 1})));
+        // Two ids that are one and the same as fractions.
+        let (id, next) = (9_007_199_254_740_992_u64, 9_007_199_254_740_993_u64);
+        assert!(holds(Operator::Equals, json!(id), json!(id)));
+        assert!(!holds(Operator::Equals, json!(id), json!(next)));
+        assert!(!holds(Operator::Contains, json!([id]), json!([[next]])));
+        assert!(holds(Operator::GreaterThan, json!(id), json!(next)));
+        assert!(!holds(Operator::LessThan, json!(next), json!(next)));
+        assert!(holds(Operator::LessThan, json!(u64::MAX), json!(-1)));
+        assert!(holds(Operator::Equals, json!(u64::MAX), json!(u64::MAX)));
+        assert!(holds(
+            Operator::Equals,
+            json!(9_007_199_254_740_992.0),
+            json!(id)
+        ));
+        assert!(holds(Operator::GreaterThan, json!(1), json!(1.5)));
+        assert!(holds(Operator::LessThan, json!(1e300), json!(1)));
+        assert!(holds(Operator::Equals, json!(0), json!(-0.0)));
     }
 }

@@ -33,6 +33,55 @@ fn every_demo_is_valid() {
     assert_eq!(ended.stderr, "");
 }
 
+// G13: a folder holds nothing that no test runs, and each file says what it teaches.
+#[test]
+fn every_demo_teaches_its_pattern_in_comments() {
+    let folder = format!("{}/demo-routines", env!("CARGO_MANIFEST_DIR"));
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("the demos")
+        .map(|entry| {
+            entry
+                .expect("a file")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, DEMOS.map(|name| format!("{name}.yaml")));
+    for name in DEMOS {
+        let text = std::fs::read_to_string(demo(name)).expect("a demo");
+        let is_comment = |line: &&str| line.trim_start().starts_with('#');
+        assert!(text.starts_with("# "), "{name} says first what it shows");
+        let inside = text
+            .lines()
+            .skip_while(|line| is_comment(line))
+            .filter(is_comment);
+        assert!(inside.count() > 0, "{name} says it where it happens");
+    }
+}
+
+// G13: line, rework behind a gate, fan-out with its join, council before a final gate.
+#[test]
+fn the_four_shapes_are_there() {
+    let drawn = |name: &str| Place::new().amos(&["graph", &demo(name)]).expect(0).stdout;
+    let (line, gated) = (drawn("linear"), drawn("gated-rework"));
+    assert!(
+        !line.contains("gate") && line.matches("-> ").count() == 3,
+        "{line}"
+    );
+    assert!(gated.contains("<- on_fail draft (retry"), "{gated}");
+    let fan = drawn("fan-out-join");
+    assert_eq!(fan.matches("-> together").count(), 3, "{fan}");
+    let council = drawn("review-council");
+    let at = |piece: &str| {
+        council
+            .find(piece)
+            .unwrap_or_else(|| panic!("no {piece} in {council}"))
+    };
+    assert!(at("[council by") < at("[gate by") && at("[gate by") < at("[terminal]"));
+}
+
 // G13, M1
 #[test]
 fn demos_without_a_person_run_offline_to_their_end() {

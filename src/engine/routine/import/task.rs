@@ -80,6 +80,7 @@ impl TaskList<'_> {
             return 0;
         };
         let mut found = 0;
+        let mut named = HashSet::new();
         let items = task.get("dependsOn").and_then(Node::as_list);
         for item in items.unwrap_or_default() {
             let Some(word) = item.as_text() else {
@@ -88,6 +89,8 @@ impl TaskList<'_> {
                 continue;
             };
             let from = match self.names.meant(word) {
+                // Once by name and once by id is still one dependency.
+                Meant::One(task) if !named.insert(task) => continue,
                 Meant::One(task) => {
                     needed.insert(task);
                     found += 1;

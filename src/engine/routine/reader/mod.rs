@@ -5,6 +5,8 @@
 
 pub(in crate::engine::routine) mod agents;
 pub(in crate::engine::routine) mod body;
+#[cfg(test)]
+mod bounds;
 pub(in crate::engine::routine) mod check;
 pub(in crate::engine::routine) mod condition;
 pub(in crate::engine::routine) mod context;

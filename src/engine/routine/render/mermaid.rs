@@ -7,8 +7,9 @@ use std::fmt::Write;
 
 use crate::engine::routine::render::{Drawing, DrawnStep, Shape, line, target};
 
-/// Characters that are written as their number.
-const TELLING: &str = "\"#&<>`%|;";
+/// Characters that mean something to Mermaid, Markdown, HTML, or to what finds icons, formulas and
+/// links in labels. They are written as their number.
+const TELLING: &str = "\"#&<>`%|;\\*~$@:[]";
 
 pub(super) fn flowchart(drawing: &Drawing) -> String {
     let mut text = String::from("flowchart TD\n");
@@ -81,16 +82,35 @@ fn label(step: &DrawnStep) -> String {
     lines.join("<br/>")
 }
 
+/// A line of a label, in which nothing but letters is left to be understood.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
-    for c in text.chars() {
-        match TELLING.contains(c) {
+    let mut before = None;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let after = rest.clone().next();
+        let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let tells = match c {
+            // Within a word it is a letter like any other.
+            '_' => !is_part(before) || !is_part(after),
+            // At the beginning it makes a list, which no label may be.
+            '-' | '+' => quoted.trim_start().is_empty(),
+            '.' | ')' => is_number(&quoted),
+            c => TELLING.contains(c),
+        };
+        if tells {
             // Writing to a string doesn't fail.
-            true => {
-                let _ = write!(quoted, "#{};", u32::from(c));
-            }
-            false => quoted.push(c),
+            let _ = write!(quoted, "#{};", u32::from(c));
+        } else {
+            quoted.push(c);
         }
+        before = Some(c);
     }
     quoted
+}
+
+/// Whether text holds digits and nothing else.
+fn is_number(text: &str) -> bool {
+    let text = text.trim_start();
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

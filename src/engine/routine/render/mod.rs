@@ -3,6 +3,7 @@
 //! Names come from files and may hold anything; every form shows them on one line and keeps them
 //! inside their quotes. The full-screen interface draws its own picture.
 
+mod clause;
 mod dot;
 mod label;
 mod mermaid;
@@ -36,6 +37,8 @@ pub struct DrawnStep {
     pub shape: Shape,
     /// Who or what does it.
     pub by: Option<String>,
+    /// On what it depends whether it runs at all, and how long it repeats.
+    pub clauses: Vec<String>,
     /// Whether it starts at once.
     pub starts: Start,
     /// Where it leads, in file order.
@@ -126,7 +129,10 @@ impl Drawing {
             };
             let name = match step.name == step.slug {
                 true => String::new(),
-                false => format!("  \"{}\"", one_line(&step.name)),
+                false => {
+                    let name = step.name.replace('\\', "\\\\").replace('"', "\\\"");
+                    format!("  \"{}\"", one_line(&name))
+                }
             };
             let by = step.by.as_ref().map(|by| format!(" by {}", one_line(by)));
             let by = by.unwrap_or_default();
@@ -134,6 +140,9 @@ impl Drawing {
                 text,
                 format_args!("{indent}{start}{} [{}{by}]{name}", step.slug, step.kind),
             );
+            for clause in &step.clauses {
+                line(text, format_args!("{indent}    {}", one_line(clause)));
+            }
             if let Some(nested) = &step.nested {
                 line(text, format_args!("{indent}    each time:"));
                 nested.write(text, depth + 3);
@@ -158,7 +167,8 @@ impl Drawing {
 }
 
 impl DrawnStep {
-    /// What stands in a step's box: the name, the slug where it is another, the kind and the owner.
+    /// What stands in a step's box: the name, the slug where it is another, the kind and the owner, and
+    /// on what it depends.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![one_line(&self.name)];
         if self.name != self.slug {
@@ -168,6 +178,7 @@ impl DrawnStep {
             Some(by) => format!("{} by {}", self.kind, one_line(by)),
             None => self.kind.to_owned(),
         });
+        lines.extend(self.clauses.iter().map(|clause| one_line(clause)));
         lines
     }
 
@@ -233,6 +244,7 @@ fn drawn(graph: &RoutineGraph, index: StepIndex) -> DrawnStep {
         kind: step.kind.label(),
         shape: shape(&step.kind),
         by: by(&step.kind),
+        clauses: clause::of(step),
         starts: match graph.entries().contains(&index) {
             true => Start::Entry,
             false => Start::Later,

@@ -1,6 +1,7 @@
 //! Files of other systems: each name of the format's tables, what is refused, and where it stands.
 
 mod manifest;
+mod rows;
 mod task_list;
 
 use insta::assert_snapshot;
