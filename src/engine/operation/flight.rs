@@ -34,6 +34,8 @@ pub(super) enum Owner {
 pub(super) enum Sent {
     /// A model's answer.
     Model {
+        /// Whose it was, whoever waits for it now.
+        seat: Seat,
         place: Place,
         run: RunId,
         /// Which model call of the run, from 1.

@@ -39,7 +39,6 @@ impl Execution {
             state: StepState::Idle,
             retries: Vec::new(),
             limit: TimeLimit::Unlimited,
-            submitted: Lap::default(),
         };
         Self {
             id,
@@ -51,6 +50,7 @@ impl Execution {
             pre: Vec::new(),
             post: Vec::new(),
             iteration,
+            submitted: BTreeMap::new(),
             graph,
         }
     }

@@ -49,6 +49,9 @@ pub(super) struct Execution {
     pub(super) post: Vec<SeriesOutcome>,
     /// The iteration that it is; the operation's own graph is none.
     pub(super) iteration: Option<Iteration>,
+    /// The latest lap of each council whose first request went out: several runs work on one lap, and
+    /// what was given up may be told to have gone out after its steps are gone (V25).
+    pub(super) submitted: BTreeMap<StepIndex, Lap>,
 }
 
 /// Where one pass through a graph stands.
@@ -102,8 +105,6 @@ pub(super) struct Step {
     pub(super) retries: Vec<RetryHandoff>,
     /// What is left of its time limit while it doesn't run, or when it began to run (V24).
     pub(super) limit: TimeLimit,
-    /// The latest lap whose first request went out: several runs of a council work on one lap (V25).
-    pub(super) submitted: Lap,
 }
 
 /// A step's time limit: it runs while the step works and stands still while the step waits.

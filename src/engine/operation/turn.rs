@@ -111,6 +111,7 @@ impl Operation {
             max_output_tokens: profile.max_output_tokens,
         };
         let sent = Sent::Model {
+            seat,
             place: self.place(seat.at),
             run: turn.run.clone(),
             turn: turn.model_calls,
@@ -149,21 +150,22 @@ impl Operation {
     pub(super) fn request_sent(&mut self, request: RequestId, attempt: u32) {
         // Told after the request was answered or abandoned: nothing to count it against any more.
         let Some(Flight {
-            owner,
             sent:
                 Sent::Model {
+                    seat,
                     place,
                     run,
                     turn,
                     model,
                 },
+            ..
         }) = self.in_flight.get(&request).cloned()
         else {
             return;
         };
         self.usage.model_calls += 1;
         let at = crate::engine::operation::at(&place);
-        if turn == 1 && attempt == 1 && self.submits(owner, place.lap) {
+        if turn == 1 && attempt == 1 && self.submits(seat, place.lap) {
             self.publish(PublicEvent::StepSubmitted { at: at.clone() });
         }
         self.publish(PublicEvent::ModelCalled {
@@ -176,21 +178,16 @@ impl Operation {
     }
 
     /// Whether the first request of a run is its lap's first: of a council's runs only one is.
-    fn submits(&mut self, owner: Owner, lap: Lap) -> bool {
-        let Owner::Turn(Seat {
-            at,
-            chair: Chair::Council(_),
-        }) = owner
-        else {
-            return true;
-        };
-        // Kept with the step: the council may be gone before the request is told to have gone out.
-        match self.executions[at.execution].steps.get_mut(at.step.at()) {
-            Some(step) if step.submitted < lap => {
-                step.submitted = lap;
-                true
+    fn submits(&mut self, seat: Seat, lap: Lap) -> bool {
+        match seat.chair {
+            Chair::Lone => true,
+            Chair::Council(_) => {
+                let submitted = &mut self.executions[seat.at.execution].submitted;
+                let latest = submitted.entry(seat.at.step).or_default();
+                let is_first = *latest < lap;
+                *latest = lap.max(*latest);
+                is_first
             }
-            Some(_) | None => false,
         }
     }
 

@@ -277,10 +277,23 @@ impl Watch<'_> {
         for (key, agents) in &ready {
             let mut others = ready.iter().filter(|(other, _)| *other != key);
             let is_alone = !others.any(|(_, those)| meets(agents, those));
-            let is_kept = is_alone && agents.iter().all(|agent| is_free(&agent));
+            let is_kept = is_alone && agents.iter().all(is_free);
             ensure(!is_kept || operation.is_halted(), || {
                 format!("{key:?} is ready, its agents are free, and it doesn't begin")
             })?;
+        }
+        let is_anew = |event: &PublicEvent| {
+            matches!(
+                event,
+                PublicEvent::EdgeActivated {
+                    attempt: Some(_),
+                    ..
+                }
+            )
+        };
+        // What was invalidated may be ready anew.
+        if published(commands).any(is_anew) {
+            self.ready.clear();
         }
         self.in_turn(commands, &ready)?;
         let now = self.batches;
@@ -294,26 +307,7 @@ impl Watch<'_> {
     /// Nobody who was ready later began while somebody who was ready before still waits for the same
     /// agent.
     fn in_turn(&self, commands: &[Command], ready: &BTreeMap<Ready, Vec<&str>>) -> Verdict {
-        let events = || {
-            commands.iter().filter_map(|command| match command {
-                Command::Publish(event) => Some(&**event),
-                _ => None,
-            })
-        };
-        let anew = |event: &PublicEvent| {
-            matches!(
-                event,
-                PublicEvent::EdgeActivated {
-                    attempt: Some(_),
-                    ..
-                }
-            )
-        };
-        // What was invalidated may be ready anew.
-        if events().any(anew) {
-            return Ok(());
-        }
-        for event in events() {
+        for event in published(commands) {
             let PublicEvent::StepStarted { at, .. } = event else {
                 continue;
             };
@@ -333,4 +327,11 @@ impl Watch<'_> {
         }
         Ok(())
     }
+}
+
+fn published(commands: &[Command]) -> impl Iterator<Item = &PublicEvent> {
+    commands.iter().filter_map(|command| match command {
+        Command::Publish(event) => Some(&**event),
+        _ => None,
+    })
 }

@@ -7,9 +7,7 @@ use crate::engine::evidence::{Place, SourceHeader};
 use crate::engine::id::{ExecutionId, RequestId, SourceId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
-use crate::engine::operation::outcome::Status;
-use crate::engine::operation::published::{At, PublicEvent};
-use crate::engine::operation::state::Iteration;
+use crate::engine::operation::published::PublicEvent;
 use crate::engine::operation::tests::simulator::model::Model;
 use crate::engine::operation::tests::simulator::runs::{LapKey, Runs};
 use crate::engine::operation::tests::simulator::shape;
@@ -25,18 +23,18 @@ pub(super) struct Watch<'a> {
     /// The lap of a repeating step that each iteration belongs to.
     pub(super) hosts: BTreeMap<ExecutionId, LapKey>,
     /// What is known of each run.
-    runs: Runs,
+    pub(super) runs: Runs,
     pub(super) in_flight: BTreeMap<RequestId, Asked>,
     sources: Vec<SourceId>,
-    told_sources: BTreeSet<SourceId>,
+    pub(super) told_sources: BTreeSet<SourceId>,
     has_continuation: bool,
     leases: Leases,
     timers: BTreeSet<Timer>,
-    ended: bool,
+    pub(super) ended: bool,
     is_closed: bool,
     /// Somebody cancelled or closed, or nothing can be accounted for any more.
     pub(super) is_interrupted: bool,
-    model_calls: u64,
+    pub(super) model_calls: u64,
     pub(super) was_settling: bool,
     pub(super) was_halted: bool,
     /// Where a person has to allow a call.
@@ -46,7 +44,7 @@ pub(super) struct Watch<'a> {
     /// Since which event each step that waits for its agents is ready.
     pub(super) ready: BTreeMap<Ready, u64>,
     pub(super) batches: u64,
-    seen: BTreeSet<String>,
+    pub(super) seen: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -264,6 +262,13 @@ impl<'a> Watch<'a> {
                 ensure(self.in_flight.contains_key(request), || {
                     format!("{request:?} was asked to stop but is not in flight")
                 })?;
+                let place = self.in_flight.get(request).and_then(|it| it.place.as_ref());
+                let worker = place.and_then(|place| self.world.workers.get(&place.step));
+                let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
+                if let (Some(Worker::Council(bench)), true) = (worker, is_live) {
+                    self.seen
+                        .insert(format!("{} stopped", bench.strategy.label()));
+                }
             }
             Command::SetTimer { timer, .. } => {
                 self.timers.insert(timer.clone());
@@ -328,139 +333,6 @@ impl<'a> Watch<'a> {
         })
     }
 
-    fn told(&mut self, event: &PublicEvent, operation: &Operation) -> Verdict {
-        match event {
-            PublicEvent::StepStarted { at, agent, .. } => {
-                ensure(!self.was_settling, || {
-                    format!("{at:?} began while settling")
-                })?;
-                let step = at.step.as_deref().unwrap_or_default();
-                let busy = self.in_flight.values().any(|asked| {
-                    !asked.what.starts_with("answered")
-                        && asked.place.as_ref().is_some_and(|place| place.step == step)
-                });
-                ensure(!busy, || {
-                    format!("{at:?} began while its last lap was in flight")
-                })?;
-                for model in self.models.values_mut() {
-                    model.end_of_batch();
-                }
-                // What its condition fails takes nobody.
-                if let (Some(worker), Some(_)) = (self.world.workers.get(step), agent) {
-                    let place = Place {
-                        execution: at.execution.clone(),
-                        step: step.to_owned(),
-                        lap: at.lap.unwrap_or_default(),
-                    };
-                    self.are_free(&place, worker)?;
-                }
-            }
-            PublicEvent::StepSettled {
-                at,
-                verdict,
-                reason,
-                output,
-                data,
-            } => {
-                self.seen.extend(reason.map(str::to_owned));
-                let step = at.step.clone().unwrap_or_default();
-                if let Some(worker) = self.world.workers.get(&step) {
-                    let lap = at.lap.map_or(0, |lap| lap.0);
-                    let lap = (at.execution.clone(), step, lap);
-                    self.runs.settles(worker, &lap, *verdict, output, data)?;
-                    if let Worker::Council(bench) = worker {
-                        let word = format!("{} {verdict:?}", bench.strategy.label());
-                        self.seen.insert(word.to_lowercase());
-                    }
-                }
-            }
-            PublicEvent::OperationPaused { waits, .. } => {
-                for wait in waits {
-                    let word = format!("{} {}", wait.kind.label(), wait.state.label());
-                    let step = wait.step.as_deref().unwrap_or_default();
-                    if let Some(Worker::Council(bench)) = self.world.workers.get(step) {
-                        self.seen
-                            .insert(format!("{} {word}", bench.strategy.label()));
-                    }
-                    self.seen.insert(word);
-                }
-            }
-            PublicEvent::ModelCalled { .. } => self.model_calls += 1,
-            PublicEvent::SourceRecorded { source, .. } => {
-                self.told_sources.insert(source.clone());
-            }
-            PublicEvent::OperationSettled {
-                status,
-                usage,
-                reason,
-                ..
-            } => {
-                self.seen.extend(reason.clone());
-                // Every way of the generator's routines leads to a terminal, unless it may die.
-                let is_dead = reason.as_deref() == Some("no_terminal_reached");
-                ensure(self.world.may_die || !is_dead, || {
-                    "nothing is live and nothing was reached".into()
-                })?;
-                if *status == Status::Succeeded {
-                    let root = operation.executions[0].id.clone();
-                    self.model(operation, &root)?.may_succeed()?;
-                }
-                ensure(usage.model_calls == self.model_calls, || {
-                    format!(
-                        "{} model calls, {} told",
-                        usage.model_calls, self.model_calls
-                    )
-                })?;
-                self.ended = true;
-            }
-            // An iteration is over.
-            PublicEvent::VerifyDecided {
-                at,
-                phase: "final",
-                decision: "verified",
-                ..
-            } => self.model(operation, &at.execution)?.may_succeed()?,
-            _ => {}
-        }
-        match at_of(event) {
-            Some(at) => {
-                let execution = at.execution.clone();
-                self.model(operation, &execution)?.take(event)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// What is known of an execution: of a fresh graph, when it is first heard of.
-    fn model(
-        &mut self,
-        operation: &Operation,
-        execution: &ExecutionId,
-    ) -> Result<&mut Model, String> {
-        if !self.models.contains_key(execution) {
-            let mut executions = operation.executions.iter();
-            let found = executions
-                .find(|held| held.id == *execution)
-                .ok_or_else(|| format!("there is no execution {execution}"))?;
-            let host = match &found.iteration {
-                None => String::new(),
-                Some(Iteration { of, .. }) => {
-                    let around = &operation.executions[of.execution].graph;
-                    around.step(of.step).slug.clone()
-                }
-            };
-            if let Some(Iteration { of, .. }) = &found.iteration {
-                let outer = &operation.executions[of.execution].id;
-                let lap = self.models.get(outer).map_or(0, |model| model.lap(&host));
-                let key = (outer.clone(), host.clone(), lap);
-                self.hosts.insert(execution.clone(), key);
-            }
-            let model = Model::of(&self.world.graphs[&host]);
-            self.models.insert(execution.clone(), model);
-        }
-        Ok(self.models.get_mut(execution).expect("just put in"))
-    }
-
     /// Paused means that nothing is in flight; nothing in flight means paused or over.
     fn rest(&self, operation: &Operation) -> Verdict {
         let state = operation.state();
@@ -513,23 +385,5 @@ fn asked(what: &'static str, place: Option<&Place>, agent: Option<String>) -> As
         what,
         place: place.cloned(),
         agent,
-    }
-}
-
-fn at_of(event: &PublicEvent) -> Option<&At> {
-    match event {
-        PublicEvent::StepStarted { at, .. }
-        | PublicEvent::StepSubmitted { at }
-        | PublicEvent::ModelCalled { at, .. }
-        | PublicEvent::ToolCalled { at, .. }
-        | PublicEvent::StepSettled { at, .. }
-        | PublicEvent::EdgeActivated { at, .. }
-        | PublicEvent::VerifyDecided { at, .. }
-        | PublicEvent::SourceRecorded { at, .. } => Some(at),
-        PublicEvent::OperationStarted { .. }
-        | PublicEvent::OperationPaused { .. }
-        | PublicEvent::OperationResumed { .. }
-        | PublicEvent::SourceAcknowledged { .. }
-        | PublicEvent::OperationSettled { .. } => None,
     }
 }

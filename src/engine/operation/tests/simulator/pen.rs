@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::world::{
-    Bench, Graph, Kind, Repeats, SLOT, Sketch, Strategy, TOOLS, Worker, WorldEdge,
+    Bench, Graph, Kind, Mix, Repeats, SLOT, Sketch, Strategy, TOOLS, Worker, WorldEdge,
 };
 
 /// Everybody who may lead a council or sit on one.
@@ -50,10 +50,16 @@ pub(super) fn written(
             bench.max_calls,
         );
     }
-    let root = Sketch::of(String::new(), 1, Repeats::of(chance, 50), chance);
+    let mix = match chance.percent(50) {
+        true => Mix::Councils,
+        false => Mix::Even,
+    };
+    let repeats = Repeats::of(chance, 50);
+    let root = Sketch::of(String::new(), 1, repeats, mix, chance);
     let mut pen = Pen {
         chance,
         agents,
+        mix,
         benches,
         workers: BTreeMap::new(),
     };
@@ -103,6 +109,7 @@ fn checks(chance: &mut Chance) -> String {
 struct Pen<'a> {
     chance: &'a mut Chance,
     agents: &'a [&'static str],
+    mix: Mix,
     benches: Vec<Bench>,
     workers: BTreeMap<String, Worker>,
 }
@@ -273,7 +280,11 @@ impl Pen<'_> {
                 text.push_str(", omission: refused");
             }
         }
-        if !kind.is_terminal() && kind != Kind::ChecksGate && self.chance.percent(35) {
+        let looks = match self.mix {
+            Mix::Even => 35,
+            Mix::Councils => 12,
+        };
+        if !kind.is_terminal() && kind != Kind::ChecksGate && self.chance.percent(looks) {
             let _ = write!(text, ", verify: {}", checks(self.chance));
         }
         text.push_str(" }");
@@ -344,7 +355,13 @@ impl Pen<'_> {
             let _ = write!(text, ", iteration_deadline_ms: {deadline}");
         }
         let repeats = Repeats::of(self.chance, 60);
-        let inner = Sketch::of(format!("{slug}-"), sketch.level + 1, repeats, self.chance);
+        let inner = Sketch::of(
+            format!("{slug}-"),
+            sketch.level + 1,
+            repeats,
+            self.mix,
+            self.chance,
+        );
         let fields: Vec<String> = self
             .body(&slug, &inner, graphs)
             .into_iter()

@@ -11,6 +11,7 @@ use crate::engine::operation::tests::simulator::answers::{self, Manner};
 use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::invariants::Watch;
 use crate::engine::operation::tests::simulator::replies::{Models, Role};
+use crate::engine::operation::tests::simulator::telling::Story;
 use crate::engine::operation::tests::simulator::world::{LEVELS, World};
 use crate::engine::operation::view::OperationState;
 use crate::engine::operation::wait::{Answer, WaitKey};
@@ -42,12 +43,6 @@ enum Pending {
         attestations: Vec<Attestation>,
     },
     Cleanup,
-}
-
-/// Whether what happens is written down, which takes most of the time.
-pub(super) enum Story<'a> {
-    Untold,
-    Written(&'a mut Vec<String>),
 }
 
 /// How a seed ended.
@@ -109,7 +104,8 @@ impl<'a> Play<'a> {
         if self.chance.percent(50) {
             self.manner = Manner::Mild;
         }
-        let wild = 20 + self.chance.below(160);
+        let councils = self.world.councils();
+        let wild = 20 + self.chance.below(160) + self.chance.below(1 + 25 * councils);
         let fate = match self.chance.percent(30) {
             true => self.chance.below(wild),
             false => usize::MAX,
@@ -458,17 +454,13 @@ impl<'a> Play<'a> {
 
     fn tell(&mut self, event: Event) -> Result<(), String> {
         self.now += self.chance.below(40) as u64;
-        if let Story::Written(lines) = &mut self.story {
-            lines.push(format!("{:>6} {}", self.now, brief(&event)));
-        }
+        self.story.event(self.now, &event);
         let commands = self
             .operation
             .apply(self.now, event.clone())
             .map_err(|illegal| illegal.to_string())?;
         for command in &commands {
-            if let Story::Written(lines) = &mut self.story {
-                lines.push(format!("         -> {}", brief_command(command)));
-            }
+            self.story.command(command);
             self.perform(command);
         }
         self.watch.look(&event, &commands, &self.operation)
@@ -533,44 +525,5 @@ fn acknowledged(source: SourceId) -> Event {
             sha256: Digest::of(b"x"),
             bytes: 1,
         },
-    }
-}
-
-fn brief(event: &Event) -> String {
-    short(format!("{event:?}"))
-}
-
-fn brief_command(command: &Command) -> String {
-    match command {
-        Command::CallModel { request, place, .. } => {
-            format!("call_model {request:?} {} lap {}", place.step, place.lap)
-        }
-        Command::CallTool {
-            request,
-            place,
-            tool,
-            ..
-        } => {
-            format!(
-                "call_tool {request:?} {} lap {} {tool}",
-                place.step, place.lap
-            )
-        }
-        Command::Verify { request, place, .. } => {
-            let step = place.as_ref().map(|place| place.step.as_str());
-            format!("verify {request:?} {step:?}")
-        }
-        Command::RecordSource(source) | Command::RecordLateSource(source) => {
-            format!("{} {}", command.name(), source.header.id)
-        }
-        Command::Publish(event) => short(format!("{event:?}")),
-        other => short(format!("{other:?}")),
-    }
-}
-
-fn short(text: String) -> String {
-    match text.char_indices().nth(220) {
-        None => text,
-        Some((at, _)) => format!("{}…", &text[..at]),
     }
 }

@@ -92,7 +92,8 @@ impl Models<'_> {
         };
         let acts = if is_leader { 60 } else { 22 };
         let choice = match self.manner {
-            Manner::Kind => 0,
+            // A vote isn't unkind.
+            Manner::Kind => usize::from(*role == Role::Vote && self.chance.percent(20)),
             Manner::Mild if fails > 2 => self.chance.weighed(&[60, 20, 2, 2, 10]),
             Manner::Mild => self.chance.weighed(&[80, 0, 2, 2, 16]),
             Manner::Wild => self

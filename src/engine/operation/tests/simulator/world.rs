@@ -171,6 +171,14 @@ impl Repeats {
     }
 }
 
+/// What most steps of a world are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mix {
+    Even,
+    /// Councils, and gates that judge them.
+    Councils,
+}
+
 pub(super) struct Sketch {
     /// What every slug of it begins with.
     pub(super) prefix: String,
@@ -194,6 +202,12 @@ impl World {
         }
     }
 
+    /// How many steps are councils.
+    pub(super) fn councils(&self) -> usize {
+        let is_council = |worker: &&Worker| matches!(worker, Worker::Council(_));
+        self.workers.values().filter(is_council).count()
+    }
+
     /// The edges of all graphs.
     pub(super) fn edges(&self) -> impl Iterator<Item = &WorldEdge> {
         self.graphs.values().flat_map(|graph| &graph.edges)
@@ -208,14 +222,23 @@ impl World {
 
 impl Sketch {
     /// Steps in an order in which every forward edge leads on; terminals last.
-    pub(super) fn of(prefix: String, level: usize, repeats: Repeats, chance: &mut Chance) -> Self {
+    pub(super) fn of(
+        prefix: String,
+        level: usize,
+        repeats: Repeats,
+        mix: Mix,
+        chance: &mut Chance,
+    ) -> Self {
         let steps = 1 + chance.below(if level == 1 { 7 } else { 3 });
         let repeats = match (level < LEVELS, repeats) {
             (true, Repeats::Often) => 30,
             (true, Repeats::Seldom) => 3,
             (false, _) => 0,
         };
-        let weights = [40, 25, 8, 12, 15, 20, repeats, repeats, repeats];
+        let weights = match mix {
+            Mix::Even => [40, 25, 8, 12, 15, 10, repeats, repeats, repeats],
+            Mix::Councils => [15, 30, 3, 4, 5, 60, repeats, repeats, repeats],
+        };
         let mut kinds: Vec<Kind> = (0..steps)
             .map(|_| match chance.weighed(&weights) {
                 0 => Kind::Agent,
