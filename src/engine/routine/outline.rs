@@ -183,6 +183,8 @@ pub(in crate::engine::routine) enum Site {
     PostStep(usize),
     /// The final checks.
     FinalChecks,
+    /// An agent's own instructions: wherever the agent works.
+    Anywhere,
 }
 
 /// What the whole file names and asks for, wherever it stands.

@@ -8,7 +8,7 @@ use crate::engine::routine::definition::{
 };
 use crate::engine::routine::file::Node;
 use crate::engine::routine::issue::Code;
-use crate::engine::routine::outline::{Named, Placed};
+use crate::engine::routine::outline::{Named, Placed, Site};
 use crate::engine::routine::reader::context::{Context, placed};
 use crate::engine::routine::reader::fields::Fields;
 use crate::engine::routine::reader::table::{Part, Shape, Table, optional, required};
@@ -18,7 +18,7 @@ use crate::engine::routine::reader::words::Word;
 pub(in crate::engine::routine) static AGENT: Table = Table {
     name: "agent",
     parts: &[&Part(&[
-        optional("instructions", Shape::Text, "Its system text."),
+        optional("instructions", Shape::Template, "Its system text."),
         optional("model", Shape::Text, "provider/model; wins over the role."),
         optional(
             "role",
@@ -74,7 +74,7 @@ pub(in crate::engine::routine) fn agents(
 fn agent(cx: Context<'_>, node: &Node) -> Option<AgentDefinition> {
     let fields = Fields::open(cx, node, &AGENT)?;
     let agent = AgentDefinition {
-        instructions: fields.text("instructions"),
+        instructions: instructions(&fields),
         model: model(&fields),
         role: fields.word("role"),
         tools: fields.tools("tools"),
@@ -83,6 +83,17 @@ fn agent(cx: Context<'_>, node: &Node) -> Option<AgentDefinition> {
     };
     fields.close();
     Some(agent)
+}
+
+/// Kept as text, like those of the configuration's agents. What can be said of them before it is
+/// known where the agent works is said now (V21).
+fn instructions(fields: &Fields<'_>) -> Option<String> {
+    let node = fields.node("instructions")?;
+    fields
+        .cx
+        .at_site(Site::Anywhere)
+        .template(node, "instructions");
+    node.as_text().map(str::to_owned)
 }
 
 fn model(fields: &Fields<'_>) -> Option<String> {

@@ -37,7 +37,8 @@ pub(in crate::engine::routine) fn references(frame: &Frame<'_>, issues: &Issues)
             Site::Step(index) | Site::StepChecks(index) => frame.sketch.step(index).slug(),
             Site::PreStep(index) => name_at(&frame.sketch.outline.pre_steps, index),
             Site::PostStep(index) => name_at(&frame.sketch.outline.post_steps, index),
-            Site::Instructions | Site::FinalChecks => None,
+            Site::Instructions | Site::FinalChecks => frame.sketch.host,
+            Site::Anywhere => None,
         };
         let message = format!("`{{{{{}}}}}`: {problem}", note.reference);
         issues.add(Code::BadTemplate, note.at, Subject::step(step), message);
@@ -62,6 +63,16 @@ fn problem(
             let hint = issues.hint(name, frame.parameters.iter().map(String::as_str));
             format!("there is no parameter `{name}`{hint}")
         }),
+        Reference::MapItem
+        | Reference::MapIndex
+        | Reference::MapTotal
+        | Reference::FoldAccumulator
+        | Reference::Step(_)
+        | Reference::Result(_)
+            if site == Site::Anywhere =>
+        {
+            None
+        }
         Reference::MapItem | Reference::MapIndex | Reference::MapTotal => {
             (!inside(frame, &[Kind::Map, Kind::Fold]))
                 .then(|| "it has a value only inside a map or a fold".to_owned())
@@ -105,7 +116,7 @@ fn pre_or_post(frame: &Frame<'_>, name: &str, site: Site) -> LookUp {
         Site::PreStep(index) => (index, 0),
         Site::Instructions | Site::Step(_) | Site::StepChecks(_) => (outline.pre_steps.len(), 0),
         Site::PostStep(index) => (outline.pre_steps.len(), index),
-        Site::FinalChecks => (outline.pre_steps.len(), outline.post_steps.len()),
+        Site::FinalChecks | Site::Anywhere => (outline.pre_steps.len(), outline.post_steps.len()),
     };
     let among = |names: &[Placed<String>]| names.iter().any(|one| one.value == name);
     if among(&outline.pre_steps[..pre]) || among(&outline.post_steps[..post]) {
@@ -136,7 +147,7 @@ fn result(frame: &Frame<'_>, name: &str, site: Site) -> LookUp {
             Site::Instructions | Site::PreStep(_) => false,
             Site::Step(index) => precedes(index),
             Site::StepChecks(index) => step == index || precedes(index),
-            Site::PostStep(_) | Site::FinalChecks => true,
+            Site::PostStep(_) | Site::FinalChecks | Site::Anywhere => true,
         };
         if visible {
             return LookUp::Found;
