@@ -107,8 +107,10 @@ impl RoutineFile {
     pub fn parse(bytes: &[u8]) -> Result<Self, Unparsable> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-            let line = valid.matches('\n').count();
-            let column = valid.chars().rev().take_while(|&c| c != '\n').count();
+            // A carriage return alone breaks a line too, for YAML and so for the parser.
+            let breaks = |c: char| c == '\n' || c == '\r';
+            let line = valid.matches(breaks).count() - valid.matches("\r\n").count();
+            let column = valid.chars().rev().take_while(|&c| !breaks(c)).count();
             Unparsable::at(
                 position(line + 1, column),
                 "this is not UTF-8 text; save the file as UTF-8",

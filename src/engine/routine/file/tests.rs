@@ -68,6 +68,7 @@ fn what_is_no_document_is_refused_with_its_place() {
     assert_eq!(refused(b"").at, Position::START);
     assert_eq!(refused(b"# only words\n").at, Position::START);
     assert_eq!(refused(b"a: 1\nb: \xff\n").at, at(2, 4));
+    assert_eq!(refused(b"a: 1\r\n\rb: \xff").at, at(3, 4));
     assert_eq!(refused(b"a: 1\n---\nb: 2\n").at.line, 2);
     assert_eq!(refused(b"a: 1\nb: 2\na: 3\n").at, at(3, 1));
     assert_eq!(refused(b"{\"a\": 1,\n \"a\": 2}").at, at(2, 2));

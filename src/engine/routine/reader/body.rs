@@ -1,6 +1,7 @@
 //! Bodies: the steps, edges, pre and post steps that a routine and a nested routine share.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::limits;
@@ -102,6 +103,9 @@ pub(in crate::engine::routine) fn nested(
     let stated = [outline.entries.state, outline.edges.state];
     if stated == [ListState::Missing; 2] {
         put_in_file_order(&mut body, &mut outline);
+    } else if outline.edges.state == ListState::Missing {
+        // Entries alone say that the graph is stated: there are no edges, and the rules see that.
+        outline.edges.state = ListState::Read;
     }
     outline.references = references.into_inner();
     Some((Arc::new(body), outline))
@@ -244,11 +248,13 @@ fn put_in_file_order(body: &mut Body, outline: &mut Outline) {
         outline.steps.items.push(terminal);
         body.steps.push(step);
     }
+    // Of two steps with one slug the first counts: nobody wrote the cycle that both would make.
+    let mut seen = HashSet::new();
     let named: Vec<&StepOutline> = outline
         .steps
         .items
         .iter()
-        .filter(|step| step.slug.is_some())
+        .filter(|step| step.slug().is_some_and(|slug| seen.insert(slug)))
         .collect();
     outline.entries.items = named
         .first()

@@ -1,6 +1,7 @@
 //! Did you mean: the known word that is nearest to an unknown one.
 
-/// The nearest of some words, if one is near enough to be meant.
+/// The nearest of some words, if one is near enough to be meant; of several as near the first in
+/// the alphabet, so that the order in which they are known says nothing.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = plain(word);
     let allowed = 1 + plain.len() / 4;
@@ -9,7 +10,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= allowed + 2)
         .map(|candidate| (distance(&plain, &self::plain(candidate)), candidate))
         .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
+        .min()
         .map(|(_, candidate)| candidate)
 }
 
@@ -58,5 +59,11 @@ mod tests {
         assert_eq!(nearest("maxAttempts", known), Some("max_attempts"));
         assert_eq!(nearest("form", known), Some("from"));
         assert_eq!(nearest("colour", known), None);
+    }
+
+    #[test]
+    fn of_words_as_near_the_same_one_is_meant_whatever_their_order() {
+        assert_eq!(nearest("oolk", ["look", "talk"]), Some("look"));
+        assert_eq!(nearest("oolk", ["talk", "look"]), Some("look"));
     }
 }

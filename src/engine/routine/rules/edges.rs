@@ -34,18 +34,17 @@ pub(in crate::engine::routine) fn ends(sketch: &Sketch<'_>, issues: &Issues) {
 
 /// `gate-always-edge`, `on-fail-from-non-gate`
 pub(in crate::engine::routine) fn conditions(sketch: &Sketch<'_>, issues: &Issues) {
-    for link in &sketch.links {
-        let edge = sketch.edge(link);
+    for (from, edge, meaning) in sketch.leaving() {
         let at = match &edge.condition {
             WrittenCondition::Given(condition) => condition.at,
             WrittenCondition::Absent | WrittenCondition::Unreadable => edge.at,
         };
         let label = edge.label();
         let subject = Subject {
-            step: sketch.step(link.from).slug(),
+            step: sketch.step(from).slug(),
             edge: label.as_deref(),
         };
-        match link.meaning {
+        match meaning {
             Meaning::GateAlways => {
                 let message = "an edge that leaves a gate needs condition on_pass or on_fail";
                 issues.add(Code::GateAlwaysEdge, at, subject, message);

@@ -61,7 +61,8 @@ fn judge_body(
     outer: Option<(&Frame<'_>, usize)>,
     issues: &Issues,
 ) -> Option<Findings> {
-    let sketch = Sketch::of(outline);
+    let host = outer.and_then(|(frame, step)| frame.sketch.step(step).slug());
+    let sketch = Sketch::of(outline, host);
     for rule in PLAIN {
         rule(&sketch, issues);
     }

@@ -204,17 +204,17 @@ pub(in crate::engine::routine) fn entries_without_incoming(
     order: &Order,
     issues: &Issues,
 ) {
-    let mut incoming = vec![None; sketch.len()];
+    let mut incoming = vec![Vec::new(); sketch.len()];
     for (link, class) in sketch.links.iter().zip(&order.classes) {
         if *class != Class::Retry {
-            incoming[link.to].get_or_insert(link);
+            incoming[link.to].push(link);
         }
     }
     for entry in &sketch.outline.entries.items {
         let Some(&index) = sketch.found.get(entry.value.as_str()) else {
             continue;
         };
-        if let Some(link) = incoming[index].take() {
+        for link in std::mem::take(&mut incoming[index]) {
             let label = sketch.edge(link).label();
             let subject = Subject {
                 step: Some(&entry.value),
@@ -333,7 +333,7 @@ mod tests {
             let file = RoutineFile::parse(text.as_bytes()).expect("yaml");
             let issues = Issues::default();
             let reading = routine::read(&file, spelled_as_ours, &issues).expect("a map");
-            let sketch = Sketch::of(&reading.outline);
+            let sketch = Sketch::of(&reading.outline, None);
             let order = order(&sketch, &issues).expect("small");
             let found: Vec<usize> = (0..edges.len())
                 .filter(|&edge| order.classes[edge] == Class::Retry)

@@ -13,6 +13,8 @@ use crate::engine::routine::outline::{
 /// A body whose edges know their steps.
 pub(in crate::engine::routine) struct Sketch<'a> {
     pub(in crate::engine::routine) outline: &'a Outline,
+    /// The slug of the step that repeats the body: what has no step of its own concerns that one.
+    pub(in crate::engine::routine) host: Option<&'a str>,
     /// Slug to index; of two equal slugs the first.
     pub(in crate::engine::routine) found: HashMap<&'a str, usize>,
     /// Edges whose ends both exist and differ, in file order.
@@ -48,7 +50,7 @@ pub(in crate::engine::routine) enum Meaning {
 
 impl<'a> Sketch<'a> {
     /// Resolves the names of an outline. Names of nothing are left to the rules.
-    pub(in crate::engine::routine) fn of(outline: &'a Outline) -> Self {
+    pub(in crate::engine::routine) fn of(outline: &'a Outline, host: Option<&'a str>) -> Self {
         let steps = &outline.steps.items;
         let mut found = HashMap::with_capacity(steps.len());
         for (index, step) in steps.iter().enumerate() {
@@ -87,6 +89,7 @@ impl<'a> Sketch<'a> {
         }
         Self {
             outline,
+            host,
             found,
             links,
             out,
@@ -102,6 +105,16 @@ impl<'a> Sketch<'a> {
     /// A step.
     pub(in crate::engine::routine) fn step(&self, index: usize) -> &'a StepOutline {
         &self.outline.steps.items[index]
+    }
+
+    /// Edges that leave a step, wherever they lead: its index, the edge, what its condition means.
+    pub(in crate::engine::routine) fn leaving(
+        &self,
+    ) -> impl Iterator<Item = (usize, &'a EdgeOutline, Meaning)> {
+        self.outline.edges.items.iter().filter_map(|edge| {
+            let from = *self.found.get(edge.from.as_ref()?.value.as_str())?;
+            Some((from, edge, meaning(edge, self.step(from).kind)))
+        })
     }
 
     /// A link's edge.

@@ -14,7 +14,12 @@ pub(in crate::engine::routine) fn some_steps(sketch: &Sketch<'_>, issues: &Issue
     let steps = &sketch.outline.steps;
     if steps.items.is_empty() && steps.state != ListState::Unreadable {
         let message = "there is no step";
-        issues.add(Code::EmptyGraph, steps.at, Subject::default(), message);
+        issues.add(
+            Code::EmptyGraph,
+            steps.at,
+            Subject::step(sketch.host),
+            message,
+        );
     }
 }
 
@@ -27,7 +32,12 @@ pub(in crate::engine::routine) fn entries(sketch: &Sketch<'_>, issues: &Issues) 
         && (has_steps || sketch.outline.order == Order::Stated && sketch.outline.host.is_none())
     {
         let message = "no step starts; name one in entry_steps";
-        issues.add(Code::NoEntry, entries.at, Subject::default(), message);
+        issues.add(
+            Code::NoEntry,
+            entries.at,
+            Subject::step(sketch.host),
+            message,
+        );
     }
     let mut seen = HashSet::new();
     for entry in &entries.items {
@@ -99,44 +109,31 @@ pub(in crate::engine::routine) fn lead_on(sketch: &Sketch<'_>, issues: &Issues) 
     if !sketch.has_edges() {
         return;
     }
-    // An edge to a step that doesn't exist still leaves its source.
     let mut leads_on = vec![false; sketch.len()];
-    let mut broken = vec![false; sketch.len()];
-    for edge in &sketch.outline.edges.items {
-        let Some(from) = &edge.from else { continue };
-        if let Some(&step) = sketch.found.get(from.value.as_str())
-            && edge
-                .to
-                .as_ref()
-                .is_none_or(|to| !sketch.found.contains_key(to.value.as_str()))
-        {
-            broken[step] = true;
-        }
-    }
-    for link in &sketch.links {
-        leads_on[link.from] = true;
-    }
-    for step in 0..sketch.len() {
-        let outline = sketch.step(step);
-        let known = outline.slug().and_then(|slug| sketch.found.get(slug)) == Some(&step);
-        if outline.is_terminal() || broken[step] || outline.kind.is_none() || !known {
+    let mut passes = vec![false; sketch.len()];
+    for (step, edge, meaning) in sketch.leaving() {
+        // An edge to a step that doesn't exist is meant to lead on; one to its own source can't be.
+        if edge.to.as_ref().map(|to| to.value.as_str()) == sketch.step(step).slug() {
             continue;
         }
-        if !leads_on[step] {
-            let message = "this step leads nowhere; add an edge from it";
-            sketch.of_step(issues, Code::MissingOutgoing, step, message);
-            continue;
-        }
-        let may_pass = |meaning| match meaning {
+        leads_on[step] = true;
+        passes[step] |= match meaning {
             Meaning::Plain(EdgeCondition::OnPass) | Meaning::GateAlways | Meaning::Unknown => true,
             Meaning::Plain(EdgeCondition::Always | EdgeCondition::OnFail) | Meaning::Impossible => {
                 false
             }
         };
-        let passes = sketch.out[step]
-            .iter()
-            .any(|&link| may_pass(sketch.links[link].meaning));
-        if outline.kind == Some(Kind::Gate) && !passes {
+    }
+    for step in 0..sketch.len() {
+        let outline = sketch.step(step);
+        let known = outline.slug().and_then(|slug| sketch.found.get(slug)) == Some(&step);
+        if outline.is_terminal() || outline.kind.is_none() || !known {
+            continue;
+        }
+        if !leads_on[step] {
+            let message = "this step leads nowhere; add an edge from it";
+            sketch.of_step(issues, Code::MissingOutgoing, step, message);
+        } else if outline.kind == Some(Kind::Gate) && !passes[step] {
             let message = "this gate leads nowhere when it passes; add an on_pass edge";
             sketch.of_step(issues, Code::MissingOutgoing, step, message);
         }
@@ -176,7 +173,7 @@ pub(in crate::engine::routine) fn terminals(sketch: &Sketch<'_>, issues: &Issues
             .any(|step| step.kind == Some(kind))
     };
     let missing = |code, message: &str| {
-        issues.add(code, outline.steps.at, Subject::default(), message);
+        issues.add(code, outline.steps.at, Subject::step(sketch.host), message);
     };
     match (has(Kind::Terminal), has(Kind::TerminalFail)) {
         (false, false) if outline.steps.items.iter().any(|step| step.kind.is_none()) => {}

@@ -40,7 +40,7 @@ pub(in crate::engine::routine) fn references(frame: &Frame<'_>, issues: &Issues)
             Site::Step(index) | Site::StepChecks(index) => frame.sketch.step(index).slug(),
             Site::PreStep(index) => name_at(&frame.sketch.outline.pre_steps, index),
             Site::PostStep(index) => name_at(&frame.sketch.outline.post_steps, index),
-            Site::Instructions | Site::FinalChecks => None,
+            Site::Instructions | Site::FinalChecks => frame.sketch.host,
         };
         let message = format!("`{{{{{}}}}}`: {problem}", note.reference);
         issues.add(Code::BadTemplate, note.at, Subject::step(step), message);

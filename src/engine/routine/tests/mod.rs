@@ -1,5 +1,8 @@
 //! From bytes to a checked routine: every code with its place, several at once, and what G6 decides.
 
+mod agreement;
+mod naive;
+
 use std::collections::BTreeSet;
 
 use crate::engine::limits;
