@@ -9,10 +9,10 @@ use crate::engine::operation::state::TurnEnd;
 use crate::engine::ports::OfferedTool;
 
 /// The tool by which a member votes.
-pub const VOTE_TOOL: &str = "cast_vote";
+pub(super) const VOTE_TOOL: &str = "cast_vote";
 
 /// The tool by which a leader gives each member its part.
-pub const ASSIGN_TOOL: &str = "assign_parts";
+pub(super) const ASSIGN_TOOL: &str = "assign_parts";
 
 /// What stands before a member's name in the tool by which a leader asks it.
 const ASK: &str = "ask_";

@@ -257,6 +257,7 @@ impl Operation {
             let ended = self.turn_call_over(seat, &mut turn, end);
             assert!(ended.is_none(), "BUG: a member's answer ends no run");
             council.turns.insert(LEADER, turn);
+            self.wake(at);
         }
     }
 

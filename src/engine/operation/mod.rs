@@ -23,7 +23,7 @@
 //! the driver. A reply whose request nobody waits for any more is not refused but kept as a late source.
 
 mod answers;
-pub mod ballot;
+mod ballot;
 mod call;
 mod contributions;
 mod council;

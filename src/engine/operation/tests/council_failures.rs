@@ -198,6 +198,21 @@ fn max_model_calls_are_counted_for_each_run() {
 }
 
 #[test]
+fn a_member_that_ends_without_another_word_from_outside_lets_its_leader_go_on() {
+    // M3a: its only call is denied, and it may not ask its model again.
+    let mut it = story(
+        "talk -> done
+         talk : lead dynamic {a}
+         talk = max_model_calls: 1",
+    )
+    .start();
+    it.calls("talk/lead", [ask("a")]);
+    it.calls("talk/a", [tool("ghost", json!({}))]);
+    it.expect_settled("talk", "uncertain: max_model_calls");
+    it.expect_paused(Uncertain, [("talk", "uncertain")]);
+}
+
+#[test]
 fn a_leaders_fail_fails_the_routine_at_once() {
     // G3
     let mut it = story(

@@ -190,10 +190,16 @@ fn a_blocked_sibling_stops_the_leader_after_a_vote() {
 fn a_blocked_sibling_stops_a_leaders_questions() {
     // A member is asked by a tool: a new tool call.
     let mut it = beside("dynamic");
-    it.calls("talk/lead", [ask("a"), ask("b")]);
+    let nothing = tool("ask_a", json!({}));
+    it.calls("talk/lead", [nothing, ask("a"), ask("b")]);
     it.expect_paused(Blocked, [("other", "permission")]);
+    assert_eq!(it.events_of(&["talk called"]), [""; 0]);
     assert_eq!(it.model_calls("talk/a"), 0);
     it.resume_with([("other", deny())]);
+    assert_eq!(
+        it.events_of(&["talk called"]),
+        ["talk called ask_a: failed"]
+    );
     it.expect_running(["other", "talk/a"]);
     it.says("talk/a", "x").says("talk/b", "y");
     it.answer("talk/lead", pass()).answer("other", pass());
@@ -408,6 +414,20 @@ fn a_time_limit_stands_still_only_while_nobody_works() {
     it.passes(10_000).resume_with([("talk/a", allow())]);
     it.passes(29).expect_running(["talk/a"]).passes(1);
     it.expect_settled("talk", "uncertain: timeout");
+}
+
+#[test]
+fn a_time_limit_stands_still_while_all_of_a_council_waits_and_others_work() {
+    let mut it = story(
+        "{talk, other} -> done
+         talk : lead round_robin {a}
+         talk = tools: [act], timeout_ms: 50",
+    )
+    .permitted_by_hand(&["act"])
+    .start();
+    it.calls("talk/a", [act()]).permission("talk/a", asks());
+    it.passes(1_000).answer("other", pass());
+    it.expect_paused(Blocked, [("talk/a", "permission")]);
 }
 
 #[test]

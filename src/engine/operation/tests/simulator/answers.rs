@@ -1,7 +1,7 @@
 //! What the random world answers: models, tools, the host, verifiers and persons, well or badly.
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::engine::evidence::Place;
 use crate::engine::operation::event::VerifierFailure;
@@ -12,8 +12,8 @@ use crate::engine::operation::wait::{
     Accepting, Answer, Direction, OperatorVerdict, Permit, Question, Wait, WaitKind, Way,
 };
 use crate::engine::ports::{
-    CallArguments, Finish, ModelAnswer, ModelOutcome, ModelReply, Permission, TokenUsage, ToolCall,
-    ToolOutcome,
+    CallArguments, Finish, Message, ModelAnswer, ModelOutcome, ModelReply, ModelRequest,
+    Permission, TokenUsage, ToolCall, ToolOutcome,
 };
 use crate::engine::routine::definition::{Check, CheckKind};
 use crate::engine::verify::{
@@ -37,6 +37,7 @@ pub(super) fn reply(
     manner: Manner,
     world: &World,
     place: &Place,
+    request: &ModelRequest,
 ) -> ModelReply {
     let is_gate = world.kind(&place.step) == Some(Kind::AgentGate);
     let fails = if is_gate { 30 } else { 2 };
@@ -47,11 +48,11 @@ pub(super) fn reply(
         Manner::Wild => chance.weighed(&[50, fails, 7, 4, 22, 1, 1, 1, 1, 1, 1]),
     };
     let outcome = match choice {
-        0 => called(vec![routed(chance, world, place, Verdict::Pass)]),
-        1 => called(vec![routed(chance, world, place, Verdict::Fail)]),
+        0 => right(chance, world, place, request, Verdict::Pass),
+        1 => right(chance, world, place, request, Verdict::Fail),
         2 => called(vec![wrongly_routed(chance, world, place)]),
         3 => answered(None, Finish::Complete),
-        4 => called(calls(chance, world, place)),
+        4 => called(calls(chance, world, place, request)),
         5 => answered(
             Some(routed(chance, world, place, Verdict::Pass)),
             Finish::CutOff,
@@ -82,6 +83,52 @@ pub(super) fn reply(
         request: Bytes::from_static(b"request"),
         response: Bytes::from_static(response.as_bytes()),
     }
+}
+
+/// What a model says to nobody.
+pub(super) fn late() -> ModelReply {
+    ModelReply {
+        outcome: answered(None, Finish::Complete),
+        request: Bytes::from_static(b"request"),
+        response: Bytes::from_static(b"response"),
+    }
+}
+
+/// What ends a run well, whatever it is to end with.
+fn right(
+    chance: &mut Chance,
+    world: &World,
+    place: &Place,
+    request: &ModelRequest,
+    verdict: Verdict,
+) -> ModelOutcome {
+    let Some(tool) = request.tools.last() else {
+        return answered(None, Finish::Complete);
+    };
+    let call = match tool.name.as_str() {
+        "route_next_steps" => {
+            // A vote was counted: whoever explains it says what it says.
+            let has_failed = request.messages.iter().any(|message| {
+                matches!(&**message, Message::User(text) if text.contains("so the verdict is \"fail\""))
+            });
+            let verdict = if has_failed { Verdict::Fail } else { verdict };
+            routed(chance, world, place, verdict)
+        }
+        "cast_vote" => call(
+            "cast_vote",
+            json!({ "verdict": verdict.label(), "reasoning": "because" }),
+        ),
+        "assign_parts" => {
+            let members = tool.schema["properties"]["parts"]["required"].as_array();
+            let names = members.into_iter().flatten().filter_map(Value::as_str);
+            let parts: Map<String, Value> = names
+                .map(|name| (name.to_owned(), "some of it".into()))
+                .collect();
+            call("assign_parts", json!({ "parts": parts }))
+        }
+        _ => return answered(None, Finish::Complete),
+    };
+    called(vec![call])
 }
 
 fn answered(call: Option<ToolCall>, finish: Finish) -> ModelOutcome {
@@ -154,9 +201,26 @@ fn wrongly_routed(chance: &mut Chance, world: &World, place: &Place) -> ToolCall
     right
 }
 
-fn calls(chance: &mut Chance, world: &World, place: &Place) -> Vec<ToolCall> {
+fn calls(
+    chance: &mut Chance,
+    world: &World,
+    place: &Place,
+    request: &ModelRequest,
+) -> Vec<ToolCall> {
+    let asks: Vec<&str> = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .filter(|name| name.starts_with("ask_"))
+        .collect();
     let mut calls: Vec<ToolCall> = (0..1 + chance.below(3))
         .map(|_| {
+            if let Some(ask) = chance.pick(&asks)
+                && chance.percent(70)
+            {
+                let message = if chance.percent(90) { "well?" } else { "" };
+                return call(ask, json!({ "message": message }));
+            }
             let name = chance.word(&[
                 "act",
                 "commit",

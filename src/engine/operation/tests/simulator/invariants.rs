@@ -3,20 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value};
+
 use crate::engine::evidence::{Place, SourceHeader};
 use crate::engine::id::{ExecutionId, RequestId, SourceId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
 use crate::engine::operation::outcome::Status;
 use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, SettledVerdict};
-use crate::engine::operation::state::{Iteration, StepState};
+use crate::engine::operation::state::Iteration;
 use crate::engine::operation::tests::simulator::model::Model;
 use crate::engine::operation::tests::simulator::shape;
+use crate::engine::operation::tests::simulator::turns;
 use crate::engine::operation::tests::simulator::world::World;
 use crate::engine::operation::view::OperationState;
 use crate::engine::ports::{Message, ModelRequest};
-use crate::engine::routine::definition::{GateOwner, GateStep, StepKind};
-use crate::engine::routine::graph::RoutineGraph;
 
 /// What was seen so far.
 pub(super) struct Watch<'a> {
@@ -112,7 +113,10 @@ impl<'a> Watch<'a> {
         shape::indices(operation)?;
         shape::iterations(operation)?;
         shape::timers(operation, &self.timers)?;
-        self.agents(operation)?;
+        let flights = self.in_flight.values();
+        let working = flights.filter(|asked| asked.what != "verifier");
+        turns::taken(operation, working.filter_map(|asked| asked.place.as_ref()))?;
+        turns::councils(operation)?;
         self.evidence(operation)?;
         self.was_settling = operation.state() == OperationState::Settling;
         self.was_halted = operation.is_halted();
@@ -269,22 +273,12 @@ impl<'a> Watch<'a> {
                 format!("{place:?} began while settling")
             })?;
         }
-        let agent = agent_of(operation, &place.step);
         for asked in self.in_flight.values() {
-            let Some(other) = &asked.place else {
-                continue;
-            };
-            if asked.what.starts_with("answered") {
-                continue;
+            if let Some(other) = &asked.place
+                && !asked.what.starts_with("answered")
+            {
+                turns::may_call(operation, place, other, asked.what)?;
             }
-            ensure(other.step != place.step, || {
-                format!("{place:?} calls while {asked:?} is in flight")
-            })?;
-            let is_turn = asked.what != "verifier";
-            ensure(
-                !is_turn || agent.is_none() || agent_of(operation, &other.step) != agent,
-                || format!("{agent:?} works on {place:?} and {other:?}"),
-            )?;
         }
         Ok(())
     }
@@ -347,11 +341,12 @@ impl<'a> Watch<'a> {
                     format!("{at:?} began while its last lap was in flight")
                 })?;
             }
-            PublicEvent::StepSettled {
-                reason: Some(reason),
-                ..
-            } => {
-                self.seen.insert((*reason).to_owned());
+            PublicEvent::StepSettled { reason, data, .. } => {
+                self.seen.extend(reason.map(str::to_owned));
+                let given = data["contributions"].as_array().into_iter().flatten();
+                for key in given.filter_map(Value::as_object).flat_map(Map::keys) {
+                    self.seen.insert(format!("contribution {key}"));
+                }
             }
             PublicEvent::OperationPaused { waits, .. } => {
                 self.seen.extend(
@@ -537,39 +532,6 @@ impl<'a> Watch<'a> {
         ensure(!calls, || "a call while it is halted".into())
     }
 
-    /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).
-    fn agents(&self, operation: &Operation) -> Verdict {
-        let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
-        if !is_live {
-            return Ok(());
-        }
-        let is_free = |agent: &String| !operation.agents.busy.contains_key(agent);
-        for asked in self
-            .in_flight
-            .values()
-            .filter(|asked| asked.what != "verifier")
-        {
-            let step = asked.place.as_ref().map(|place| place.step.as_str());
-            let agent = step.and_then(|step| agent_of(operation, step));
-            ensure(!agent.as_ref().is_some_and(is_free), || {
-                format!("{agent:?} is free, and {asked:?} is in flight")
-            })?;
-        }
-        for &index in &operation.active {
-            let execution = &operation.executions[index];
-            for step in execution.graph.steps() {
-                let slug = &execution.graph.step(step).slug;
-                let is_ready = matches!(execution.steps[step.at()].state, StepState::Ready);
-                let is_kept =
-                    is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
-                ensure(!is_kept || operation.is_halted(), || {
-                    format!("`{slug}` is ready, its agent is free, and it doesn't begin")
-                })?;
-            }
-        }
-        Ok(())
-    }
-
     fn evidence(&self, operation: &Operation) -> Verdict {
         let held: Vec<SourceId> = operation
             .sources()
@@ -595,23 +557,5 @@ fn at_of(event: &PublicEvent) -> Option<&At> {
         | PublicEvent::OperationResumed { .. }
         | PublicEvent::SourceAcknowledged { .. }
         | PublicEvent::OperationSettled { .. } => None,
-    }
-}
-
-fn agent_of(operation: &Operation, slug: &str) -> Option<String> {
-    agent_in(&operation.plan.graph, slug)
-}
-
-fn agent_in(graph: &RoutineGraph, slug: &str) -> Option<String> {
-    let Some(step) = graph.find(slug) else {
-        let mut nested = graph.steps().filter_map(|step| graph.nested(step));
-        return nested.find_map(|graph| agent_in(graph, slug));
-    };
-    match &graph.step(step).kind {
-        StepKind::Agent(step)
-        | StepKind::Gate(GateStep {
-            owner: GateOwner::Agent(step),
-        }) => Some(step.agent.clone()),
-        _ => None,
     }
 }

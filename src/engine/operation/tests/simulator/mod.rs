@@ -10,6 +10,7 @@ mod model;
 mod pen;
 mod play;
 mod shape;
+mod turns;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,7 @@ use crate::engine::operation::view::OperationState;
 const SEEDS: u64 = 2_000;
 
 /// Reasons and waits that chance has to come by, or the simulator has gone blind.
-const PLACES: [&str; 40] = [
+const PLACES: [&str; 44] = [
     "cancelled",
     "check blocked",
     "check uncertain",
@@ -32,6 +33,10 @@ const PLACES: [&str; 40] = [
     "condition",
     "condition waiting",
     "condition_failed",
+    "contribution asked",
+    "contribution failed",
+    "contribution said",
+    "contribution vote",
     "cut_off",
     "deadline",
     "delivery waiting",

@@ -18,6 +18,10 @@ pub(super) fn written(chance: &mut Chance, graphs: &mut BTreeMap<String, Graph>)
             "  {agent}: {{ instructions: You work., tools: {tools} }}"
         );
     }
+    text.push_str("councils:\n");
+    for council in COUNCILS {
+        let _ = writeln!(text, "  {council}: {}", self::council(chance));
+    }
     if chance.percent(20) {
         let _ = writeln!(text, "required_tools: {}", tool_list(chance));
     }
@@ -40,6 +44,23 @@ pub(super) fn written(chance: &mut Chance, graphs: &mut BTreeMap<String, Graph>)
     text
 }
 
+/// A leader and one to three others, in any order.
+fn council(chance: &mut Chance) -> String {
+    let mut agents = vec!["a0", "a1", "a2", "default"];
+    let members = 2 + chance.below(3);
+    let mut chosen = Vec::new();
+    while chosen.len() < members {
+        chosen.push(agents.remove(chance.below(agents.len())));
+    }
+    let strategy = chance.word(&["broadcast", "round_robin", "decompose", "vote", "dynamic"]);
+    format!(
+        "{{ leader: {}, members: [{}], strategy: {strategy}, max_calls: {} }}",
+        chosen[0],
+        chosen[1..].join(", "),
+        1 + chance.below(3)
+    )
+}
+
 fn tool_list(chance: &mut Chance) -> String {
     let tools: Vec<&str> = TOOLS.into_iter().filter(|_| chance.percent(60)).collect();
     format!("[{}]", tools.join(", "))
@@ -57,6 +78,8 @@ fn checks(chance: &mut Chance) -> String {
         .collect();
     format!("[{}]", checks.join(", "))
 }
+
+const COUNCILS: [&str; 4] = ["c0", "c1", "c2", "c3"];
 
 /// Writes graphs, in flow style so that one stands in another.
 struct Pen<'a> {
@@ -136,7 +159,7 @@ impl Pen<'_> {
         }
         // What has no model never hands over what the schema asks for.
         let asks = match kind {
-            Kind::Agent | Kind::AgentGate | Kind::OperatorGate => 12,
+            Kind::Agent | Kind::AgentGate | Kind::OperatorGate | Kind::Council => 12,
             _ => 1,
         };
         if self.chance.percent(asks) {
@@ -202,12 +225,15 @@ impl Pen<'_> {
             Kind::ChecksGate => {
                 let _ = write!(text, ", type: gate, checks: {}", checks(self.chance));
             }
-            Kind::Agent | Kind::AgentGate => {
-                let agent = self.chance.word(self.agents);
-                let word = if kind == Kind::Agent { "agent" } else { "gate" };
+            Kind::Agent | Kind::AgentGate | Kind::Council => {
+                let owner = match kind {
+                    Kind::Agent => format!("agent, agent: {}", self.chance.word(self.agents)),
+                    Kind::AgentGate => format!("gate, agent: {}", self.chance.word(self.agents)),
+                    _ => format!("council, council: {}", self.chance.word(&COUNCILS)),
+                };
                 let _ = write!(
                     text,
-                    ", type: {word}, agent: {agent}, criteria: [\"good {named}\"], corrections: {}, max_model_calls: {}",
+                    ", type: {owner}, criteria: [\"good {named}\"], corrections: {}, max_model_calls: {}",
                     self.chance.below(3),
                     1 + self.chance.below(6)
                 );

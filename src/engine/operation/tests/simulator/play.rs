@@ -14,6 +14,7 @@ use crate::engine::operation::tests::simulator::world::{LEVELS, World};
 use crate::engine::operation::view::OperationState;
 use crate::engine::operation::wait::{Answer, WaitKey};
 use crate::engine::operation::{Admission, Operation};
+use crate::engine::ports::ModelRequest;
 use crate::engine::routine::definition::Check;
 use crate::engine::verify::Attestation;
 
@@ -26,6 +27,7 @@ enum Pending {
     Model {
         request: RequestId,
         place: Place,
+        call: Box<ModelRequest>,
         sent: u32,
     },
     Tool {
@@ -244,9 +246,11 @@ impl<'a> Play<'a> {
             Pending::Model {
                 request,
                 place,
+                call,
                 sent,
             } => {
-                let reply = answers::reply(&mut self.chance, self.manner, self.world, &place);
+                let reply =
+                    answers::reply(&mut self.chance, self.manner, self.world, &place, &call);
                 let went_out = !reply.response.is_empty() || self.chance.percent(60);
                 if sent == 0 && went_out {
                     self.tell(Event::RequestSent {
@@ -330,20 +334,9 @@ impl<'a> Play<'a> {
             return Ok(());
         };
         let before = self.operation.sources().len();
-        let known = self.world.graphs[""]
-            .kinds
-            .keys()
-            .next()
-            .cloned()
-            .unwrap_or_default();
         match self.chance.below(4) {
             0 => {
-                let place = Place {
-                    execution: self.operation.plan().operation.execution(1),
-                    step: known,
-                    lap: crate::engine::id::Lap(1),
-                };
-                let reply = answers::reply(&mut self.chance, self.manner, self.world, &place);
+                let reply = answers::late();
                 self.tell(Event::ModelReplied {
                     request,
                     reply: Box::new(reply),
@@ -450,9 +443,15 @@ impl<'a> Play<'a> {
         match command {
             Command::TakeLeases(_) => self.pending.push(Pending::Leases),
             Command::ReleaseLeases => self.pending.push(Pending::Cleanup),
-            Command::CallModel { request, place, .. } => self.pending.push(Pending::Model {
+            Command::CallModel {
+                request,
+                place,
+                call,
+                ..
+            } => self.pending.push(Pending::Model {
                 request: *request,
                 place: place.clone(),
+                call: call.clone(),
                 sent: 0,
             }),
             Command::CallTool { request, .. } => {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::Timer;
 use crate::engine::operation::flight::Owner;
-use crate::engine::operation::state::{Iteration, Repeating, Stage, StepRef, StepState};
+use crate::engine::operation::state::{Iteration, Repeating, Stage, StepRef, StepState, Turn};
 use crate::engine::operation::tests::simulator::invariants::{Verdict, ensure};
 use crate::engine::operation::tests::simulator::world::SLOT;
 use crate::engine::verify::Held;
@@ -38,7 +38,12 @@ pub(super) fn indices(operation: &Operation) -> Verdict {
                 };
                 holds.insert(at, held);
             }
-            if let StepState::Turn(turn) = state {
+            let seated: Vec<&Turn> = match state {
+                StepState::Turn(turn) => vec![turn],
+                StepState::Council(council) => council.turns.values().collect(),
+                _ => Vec::new(),
+            };
+            for turn in seated {
                 *turns.entry(turn.agent.clone()).or_default() += 1;
                 ensure(operation.agents.busy.contains_key(&turn.agent), || {
                     format!("`{}` works and is free", turn.agent)

@@ -1,5 +1,4 @@
-//! Random routines of everything that runs without a council: written as YAML by `pen`, read by the
-//! real loader.
+//! Random routines of everything that runs: written as YAML by `pen`, read by the real loader.
 //!
 //! The generator keeps its own list of edges and says which of them retry, so that the invariants
 //! need not believe the loader.
@@ -26,6 +25,7 @@ pub(super) enum Kind {
     AgentGate,
     OperatorGate,
     ChecksGate,
+    Council,
     Tool,
     Map,
     Fold,
@@ -151,7 +151,7 @@ impl Sketch {
             (true, Repeats::Seldom) => 3,
             (false, _) => 0,
         };
-        let weights = [40, 25, 8, 12, 15, repeats, repeats, repeats];
+        let weights = [35, 25, 8, 12, 13, 12, repeats, repeats, repeats];
         let mut kinds: Vec<Kind> = (0..steps)
             .map(|_| match chance.weighed(&weights) {
                 0 => Kind::Agent,
@@ -159,8 +159,9 @@ impl Sketch {
                 2 => Kind::OperatorGate,
                 3 => Kind::ChecksGate,
                 4 => Kind::Tool,
-                5 => Kind::Map,
-                6 => Kind::Fold,
+                5 => Kind::Council,
+                6 => Kind::Map,
+                7 => Kind::Fold,
                 _ => Kind::Until,
             })
             .collect();
