@@ -5,8 +5,13 @@
 //! topic. By chance: `simulator`. `legality` walks every event in every phase.
 
 mod acts;
+mod ballots;
 mod conditions;
 mod cost;
+mod council_failures;
+mod council_laps;
+mod council_pauses;
+mod councils;
 mod depths;
 mod endings;
 mod expect;
