@@ -25,9 +25,6 @@ use crate::host::session::demos;
 use crate::host::session::types::Rest;
 use crate::tui::effect::Effect;
 use crate::tui::graph::layered::Layered;
-use crate::tui::graph::layout::Arranged;
-use crate::tui::graph::list::ListRows;
-use crate::tui::graph::shape::GraphShape;
 use crate::tui::message::Message;
 use crate::tui::state::State;
 use crate::tui::state::routine::{Checks, LoadedRoutine, Origin, Picture, acting_checks};
@@ -47,7 +44,7 @@ impl Stage {
     pub(in crate::tui) fn new() -> Self {
         let now = Instant::now();
         let mut state = State::new(Theme::default(), (80, 24), now);
-        state.model = Inert::ours("offline (asks no provider) (chosen)");
+        state.model = Inert::ours("offline (asks no provider), chosen");
         Self { state, now }
     }
 
@@ -143,6 +140,8 @@ impl Stage {
             status: if at == 0 { status } else { StepStatus::Idle },
             output: (at == 0).then(|| json!("A note about the spring release.")),
             note: (at == 0).then(|| "it is short".to_owned()),
+            council: None,
+            repeat: None,
         });
         let edges = body.edges.iter().map(|edge| EdgeView {
             from: edge.from.clone(),
@@ -164,6 +163,7 @@ impl Stage {
                 steps: steps.collect(),
                 edges: edges.collect(),
             }],
+            past: Vec::new(),
             post_steps: Vec::new(),
             waits: Vec::new(),
             effects: EffectClass::AfterPartialEffects,
@@ -277,7 +277,6 @@ pub(in crate::tui) fn loaded(file: &str, origin: Origin) -> LoadedRoutine {
     let routine = loaded
         .routine
         .unwrap_or_else(|| panic!("{:?}", loaded.issues));
-    let shape = GraphShape::from(&routine.graph);
     let checks = match acting_checks(&routine.definition).is_empty() {
         true => Checks::Known,
         false => Checks::Unseen,
@@ -285,11 +284,7 @@ pub(in crate::tui) fn loaded(file: &str, origin: Origin) -> LoadedRoutine {
     LoadedRoutine {
         origin,
         definition: routine.definition,
-        picture: Arc::new(Picture {
-            arranged: Arranged::of(&shape, &Layered),
-            rows: ListRows::of(&shape),
-            shape,
-        }),
+        picture: Arc::new(Picture::of(&routine.graph, &Layered)),
         warnings: Vec::new(),
         checks,
     }
