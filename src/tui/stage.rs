@@ -33,6 +33,8 @@ use crate::tui::theme::Theme;
 use crate::tui::update::update;
 use crate::tui::view;
 
+pub(in crate::tui) mod views;
+
 /// Somebody at the keys.
 pub(in crate::tui) struct Stage {
     pub(in crate::tui) state: State,
@@ -115,6 +117,19 @@ impl Stage {
         self.tell(Message::Started(ticket, Ok(id.into()), self.now));
         let view = self.view(id, OperationState::Running);
         self.tell(Message::Viewed(Box::new(view)));
+    }
+
+    /// Starts a routine that is no demo, without its questions.
+    pub(in crate::tui) fn start_file(&mut self, file: &str, id: &str) {
+        let effects = self.types("/routine run routine.yaml\n");
+        let ticket = match effects.as_slice() {
+            [.., Effect::Load(ticket, _)] => *ticket,
+            other => panic!("{other:?}"),
+        };
+        let mut routine = loaded(file, Origin::File("routine.yaml".into()));
+        routine.checks = Checks::Known;
+        self.tell(Message::Loaded(ticket, Ok(Box::new(routine))));
+        self.tell(Message::Started(ticket, Ok(id.into()), self.now));
     }
 
     /// A picture of an operation whose first step stands where the operation does.
@@ -267,6 +282,7 @@ pub(in crate::tui) fn loaded(file: &str, origin: Origin) -> LoadedRoutine {
         "synthetic_artifact",
         "run_command",
         "write_file",
+        "memory_set",
     ];
     let known = Known {
         agents: ["default".to_owned()].into(),

@@ -181,7 +181,7 @@ fn headline(outcome: &Outcome) -> String {
         Fulfillment::Fulfilled => "; the task is fulfilled",
         Fulfillment::NotFulfilled => match outcome.status {
             // All that was asked for held; whether that fulfils a task is for its records to say (L1).
-            Status::Succeeded => "; whether the task is fulfilled is not recorded",
+            Status::Succeeded => "; fulfillment is not recorded",
             Status::Failed | Status::Cancelled => "; the task is not fulfilled",
         },
     });

@@ -18,7 +18,7 @@ use ratatui::widgets::Widget;
 use crate::engine::operation::view::EdgeStatus;
 use crate::engine::routine::definition::EdgeCondition;
 use crate::tui::graph::live::LiveGraph;
-use crate::tui::graph::shape::{Counts, EdgeShape, EdgeWay, GraphShape};
+use crate::tui::graph::shape::{Counts, EdgeShape, EdgeWay, GraphShape, Laps};
 use crate::tui::text::Inert;
 use crate::tui::theme::{Role, SELECTED, Theme};
 
@@ -52,9 +52,13 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(shape: &GraphShape, reserved: impl Fn(Counts) -> usize) -> Self {
-        let counts = shape.nodes.iter().map(|node| reserved(node.counts));
-        let laps = shape.nodes.iter().map(|node| node.laps.reserved());
+    fn of(
+        shape: &GraphShape,
+        count: impl Fn(Counts) -> usize,
+        lap: impl Fn(Laps) -> usize,
+    ) -> Self {
+        let counts = shape.nodes.iter().map(|node| count(node.counts));
+        let laps = shape.nodes.iter().map(|node| lap(node.laps));
         Self {
             count: counts.max().unwrap_or(0),
             lap: laps.max().unwrap_or(0),
@@ -83,8 +87,8 @@ impl ListRows {
             order: shape.topological(),
             outgoing,
             name_width: widths.max().unwrap_or(0).clamp(NARROWEST_NAME, WIDEST_NAME),
-            beside: Beside::of(shape, Counts::reserved),
-            beside_short: Beside::of(shape, Counts::reserved_short),
+            beside: Beside::of(shape, Counts::reserved, Laps::reserved),
+            beside_short: Beside::of(shape, Counts::reserved_short, Laps::reserved_short),
         }
     }
 
@@ -189,14 +193,9 @@ impl ListWidget<'_> {
             spans.push(Span::styled(format!(" {count}"), badge.style));
         }
         if beside.lap > 0 {
-            let lap = match live.lap {
-                0 | 1 => String::new(),
-                lap => format!("lap {lap}"),
-            };
-            spans.push(Span::styled(
-                format!(" {lap:width$}", width = beside.lap),
-                dim,
-            ));
+            let lap = live.lap_in(beside.lap).unwrap_or_default();
+            let lap = Inert::one_line(&lap).first_line().pad(beside.lap);
+            spans.push(Span::styled(format!(" {lap}"), dim));
         }
         let used: usize = spans.iter().map(Span::width).sum();
         let mut room = columns.saturating_sub(used);

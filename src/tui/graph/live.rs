@@ -138,6 +138,18 @@ impl LiveNode {
         count: None,
     };
 
+    /// Its lap from the second on, in so many cells: where the word finds no room, a sign stands for it.
+    pub fn lap_in(self, cells: usize) -> Option<String> {
+        if self.lap < 2 {
+            return None;
+        }
+        let words = format!("lap {}", self.lap);
+        Some(match words.len() <= cells {
+            true => words,
+            false => format!("×{}", self.lap),
+        })
+    }
+
     /// Whether what it did counts no more, and it is to be done anew (G7).
     pub fn is_invalidated(self) -> bool {
         self.status == StepStatus::Idle && self.lap > 0

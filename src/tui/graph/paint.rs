@@ -127,7 +127,7 @@ impl GraphWidget<'_> {
         self.frame(area, badge, chosen, step.kind, window);
         if let Some(count) = live.count {
             // Between the kind and the corner, at the right.
-            let room = area.width.saturating_sub(step.kind.len() + 5);
+            let room = area.width.saturating_sub(step.kind.len() + 4);
             let count = Inert::one_line(&format!(" {} ", count.text()));
             let count = count.first_line().truncate(room).into_owned();
             let x = area.x + area.width - 1 - width(&count);
@@ -135,9 +135,9 @@ impl GraphWidget<'_> {
         }
 
         let inside = area.width - 4;
-        let lap = match live.lap {
-            0 | 1 => String::new(),
-            lap => format!(" lap {lap}"),
+        let lap = match live.lap_in(step.laps.reserved()) {
+            Some(lap) => format!(" {lap}"),
+            None => String::new(),
         };
         let name = step
             .name

@@ -98,6 +98,14 @@ impl Laps {
             Self::Several => "lap 99".len(),
         }
     }
+
+    /// The same where room is scarce.
+    pub fn reserved_short(self) -> usize {
+        match self {
+            Self::One => 0,
+            Self::Several => 3,
+        }
+    }
 }
 
 /// An edge as it is drawn.

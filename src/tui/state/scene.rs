@@ -268,6 +268,24 @@ impl Operation {
         true
     }
 
+    /// The end that was reached, in the graph that is looked at.
+    fn reached(&self) -> Option<usize> {
+        let steps = self.body().steps.iter().zip(&self.live.nodes);
+        let mut reached = steps.map(|(step, live)| match step.kind {
+            StepKind::Terminal { .. } | StepKind::TerminalFail { .. } => {
+                live.status == StepStatus::Verified
+            }
+            StepKind::Agent(_)
+            | StepKind::Gate(_)
+            | StepKind::Council(_)
+            | StepKind::Tool(_)
+            | StepKind::Map(_)
+            | StepKind::Fold(_)
+            | StepKind::Until(_) => false,
+        });
+        reached.position(|reached| reached)
+    }
+
     /// Takes what is looked at from the latest view.
     pub fn refresh(&mut self) {
         let live = match (&self.view, self.execution()) {
@@ -278,7 +296,11 @@ impl Operation {
         };
         self.live = live;
         if self.follow == Follow::Events {
-            self.step = of_interest(&self.live).unwrap_or(self.step);
+            let end = || match self.state().is_terminal() {
+                true => self.reached(),
+                false => None,
+            };
+            self.step = of_interest(&self.live).or_else(end).unwrap_or(self.step);
         }
         self.step = self.step.min(self.live.nodes.len().saturating_sub(1));
     }

@@ -162,7 +162,7 @@ fn how_far(repeat: RepeatView, most: Option<u64>, status: StepStatus) -> Vec<Str
         (None, None) => format!("{done} of {count} iterations are over"),
     }];
     if let Some(total) = total.filter(|total| *total > count) {
-        told.push(format!("covers {count} of {total} items: max_iterations"));
+        told.push(format!("covers {count} of {total} items (max_iterations)"));
     }
     told
 }
