@@ -97,28 +97,33 @@ fn config(flow: Flow, labels: &[Option<String>]) -> LayoutConfig<'static> {
     }
 }
 
-/// Widths by name; all alike where that costs little, because then lines meet in one point.
+/// Widths by name; all alike where that costs little, because then lines meet in one point. What is
+/// counted widens its own box alone.
 fn box_widths(shape: &GraphShape) -> Vec<usize> {
-    let width = |step: &NodeShape| {
+    let by_name = |step: &NodeShape| {
         let (lap, narrowest) = match step.laps {
             Laps::One => (0, NARROWEST),
             Laps::Several => (1 + step.laps.reserved(), NARROWEST_OF_LOOPS),
         };
-        let name = step.name.first_line().width() + BESIDE_NAME + lap;
-        let counted = match step.counts.reserved() {
-            0 => 0,
-            cells => step.kind.len() + BESIDE_KIND + cells,
-        };
-        // Odd widths have a middle cell, so that lines between boxes run straight.
-        name.max(counted).clamp(narrowest, WIDEST) | 1
+        (step.name.first_line().width() + BESIDE_NAME + lap).max(narrowest)
     };
-    let widths: Vec<usize> = shape.nodes.iter().map(width).collect();
+    let by_count = |step: &NodeShape| match step.counts.reserved() {
+        0 => 0,
+        cells => step.kind.len() + BESIDE_KIND + cells,
+    };
+    // Odd widths have a middle cell, so that lines between boxes run straight.
+    let odd = |width: usize| width.min(WIDEST) | 1;
+    let widths: Vec<usize> = shape.nodes.iter().map(|step| odd(by_name(step))).collect();
     let widest = widths.iter().copied().max().unwrap_or(NARROWEST);
     let narrowest = widths.iter().copied().min().unwrap_or(NARROWEST);
-    if widest - narrowest <= ALIKE {
-        return vec![widest; widths.len()];
-    }
-    widths
+    let are_alike = widest - narrowest <= ALIKE;
+    let steps = shape.nodes.iter().zip(widths);
+    steps
+        .map(|(step, width)| match are_alike {
+            true => widest.max(odd(by_count(step))),
+            false => width.max(odd(by_count(step))),
+        })
+        .collect()
 }
 
 /// Retry edges alone have labels that begin so; the style function may not capture anything.
