@@ -8,9 +8,6 @@ use crate::app::words;
 use crate::engine::digest::Digest;
 use crate::host::session::{Prepared, Session, demos, read_routine};
 use crate::tui::graph::layered::Layered;
-use crate::tui::graph::layout::Arranged;
-use crate::tui::graph::list::ListRows;
-use crate::tui::graph::shape::GraphShape;
 use crate::tui::state::notice::Trouble;
 use crate::tui::state::routine::{Checks, LoadedRoutine, Origin, Picture, acting_checks};
 use crate::tui::text::Inert;
@@ -46,12 +43,7 @@ pub(super) fn load(
     let prepared = session
         .prepare(&bytes)
         .map_err(|error| words::not_prepared(&origin, &error))?;
-    let shape = GraphShape::from(&prepared.routine.graph);
-    let picture = Picture {
-        arranged: Arranged::of(&shape, &Layered),
-        rows: ListRows::of(&shape),
-        shape,
-    };
+    let picture = Picture::of(&prepared.routine.graph, &Layered);
     let definition = prepared.routine.definition.clone();
     let checks = match acting_checks(&definition).is_empty() || is_known(&digest) {
         true => Checks::Known,

@@ -144,7 +144,7 @@ async fn the_demo_runs_waits_is_confirmed_and_succeeds() {
     desk.press(KeyCode::Enter);
     desk.until("the end", |state| {
         let operation = &state.operations.all()[0];
-        let step = operation.root().map(|root| root.steps[0].status);
+        let step = operation.execution().map(|root| root.steps[0].status);
         is_done(operation, Status::Succeeded) && step == Some(StepStatus::Verified)
     })
     .await;

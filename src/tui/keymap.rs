@@ -5,6 +5,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::tui::state::operations::Follow;
+use crate::tui::state::scene::nested;
 use crate::tui::state::{Pane, Screen, State};
 
 /// What a key asks for.
@@ -36,6 +38,12 @@ pub enum Action {
     End,
     /// Looks closer.
     Open,
+    /// Looks at the iteration before.
+    Earlier,
+    /// Looks at the iteration after.
+    Later,
+    /// Goes with what happens.
+    Follow,
     /// Asks what the chosen operation waits for.
     Confirm,
     /// Asks whether to cancel the chosen operation.
@@ -134,6 +142,9 @@ const PANES: &[Binding] = &[
     key(KeyCode::Char('x'), Action::Cancel),
     key(KeyCode::Char('i'), Action::Inspect),
     key(KeyCode::Char('s'), Action::Sources),
+    key(KeyCode::Char('p'), Action::Earlier),
+    key(KeyCode::Char('n'), Action::Later),
+    key(KeyCode::Char('f'), Action::Follow),
     key(KeyCode::Char('?'), Action::Help),
     key(KeyCode::Char('q'), Action::Quit),
 ];
@@ -212,8 +223,13 @@ pub fn hints(state: &State) -> Vec<Hint> {
             }
         }
         Pane::Operations | Pane::Waits | Pane::Graph | Pane::Details => {
-            if state.pane != Pane::Waits {
-                hints.push(("↑↓", "move"));
+            hints.push(("↑↓", "move"));
+            match state.pane {
+                Pane::Graph => hints.extend(in_graph(state)),
+                Pane::Waits if !chosen.is_none_or(|it| it.waits().is_empty()) => {
+                    hints.push(("Enter", "show"));
+                }
+                _ => {}
             }
             if paused {
                 hints.push(("c", "confirm"));
@@ -224,7 +240,11 @@ pub fn hints(state: &State) -> Vec<Hint> {
             if chosen.is_some() {
                 hints.extend([("i", "inspect"), ("s", "sources")]);
             }
-            hints.extend([("Tab", "next"), ("Esc", "back"), ("?", "help")]);
+            hints.push(("Tab", "next"));
+            if !is_inside(state) {
+                hints.push(("Esc", "back"));
+            }
+            hints.push(("?", "help"));
         }
         Pane::Panel => hints.extend([
             ("↑↓", "scroll"),
@@ -249,10 +269,35 @@ pub fn hints(state: &State) -> Vec<Hint> {
     hints
 }
 
+/// Whether an iteration is looked at, and Esc leads out of it.
+fn is_inside(state: &State) -> bool {
+    let chosen = state.operations.chosen();
+    state.pane == Pane::Graph && chosen.is_some_and(|operation| !operation.levels.is_empty())
+}
+
+/// The keys of the graph alone.
+fn in_graph(state: &State) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    let Some(operation) = state.operations.chosen() else {
+        return hints;
+    };
+    if is_inside(state) {
+        hints.extend([("Esc", "out"), ("p n", "iteration")]);
+    }
+    let step = operation.body().steps.get(operation.step);
+    if step.and_then(nested).is_some() {
+        hints.push(("Enter", "inside"));
+    }
+    if operation.follow == Follow::Person && operation.is_active() {
+        hints.push(("f", "follow"));
+    }
+    hints
+}
+
 /// Every key, for the help.
 pub const ALL: &[Hint] = &[
     ("Tab, Shift-Tab", "the next, the previous pane"),
-    ("Esc", "back to the command line, back to the overview"),
+    ("Esc", "back: from an iteration, a pane, the sources"),
     ("/", "a command"),
     ("F1, ?", "this help"),
     ("F2", "answer what waits"),
@@ -260,7 +305,9 @@ pub const ALL: &[Hint] = &[
     ("arrows, h j k l", "move"),
     ("PageUp, PageDown", "scroll"),
     ("Home, End, g, G", "to the beginning, to the end"),
-    ("Enter", "look closer; in the sources: preview"),
+    ("Enter", "look closer: into a map, at a wait, at a source"),
+    ("p, n", "the iteration before, after"),
+    ("f", "follow what happens"),
     ("c", "confirm the chosen operation"),
     ("x", "cancel the chosen operation"),
     ("i", "inspect the chosen operation"),

@@ -25,9 +25,6 @@ use crate::host::session::demos;
 use crate::host::session::types::Rest;
 use crate::tui::effect::Effect;
 use crate::tui::graph::layered::Layered;
-use crate::tui::graph::layout::Arranged;
-use crate::tui::graph::list::ListRows;
-use crate::tui::graph::shape::GraphShape;
 use crate::tui::message::Message;
 use crate::tui::state::State;
 use crate::tui::state::routine::{Checks, LoadedRoutine, Origin, Picture, acting_checks};
@@ -35,6 +32,8 @@ use crate::tui::text::{Inert, width};
 use crate::tui::theme::Theme;
 use crate::tui::update::update;
 use crate::tui::view;
+
+pub(in crate::tui) mod views;
 
 /// Somebody at the keys.
 pub(in crate::tui) struct Stage {
@@ -47,7 +46,7 @@ impl Stage {
     pub(in crate::tui) fn new() -> Self {
         let now = Instant::now();
         let mut state = State::new(Theme::default(), (80, 24), now);
-        state.model = Inert::ours("offline (asks no provider) (chosen)");
+        state.model = Inert::ours("offline (asks no provider), chosen");
         Self { state, now }
     }
 
@@ -120,6 +119,19 @@ impl Stage {
         self.tell(Message::Viewed(Box::new(view)));
     }
 
+    /// Starts a routine that is no demo, without its questions.
+    pub(in crate::tui) fn start_file(&mut self, file: &str, id: &str) {
+        let effects = self.types("/routine run routine.yaml\n");
+        let ticket = match effects.as_slice() {
+            [.., Effect::Load(ticket, _)] => *ticket,
+            other => panic!("{other:?}"),
+        };
+        let mut routine = loaded(file, Origin::File("routine.yaml".into()));
+        routine.checks = Checks::Known;
+        self.tell(Message::Loaded(ticket, Ok(Box::new(routine))));
+        self.tell(Message::Started(ticket, Ok(id.into()), self.now));
+    }
+
     /// A picture of an operation whose first step stands where the operation does.
     pub(in crate::tui) fn view(&self, id: &str, state: OperationState) -> OperationView {
         let id = OperationId::from(id);
@@ -143,6 +155,8 @@ impl Stage {
             status: if at == 0 { status } else { StepStatus::Idle },
             output: (at == 0).then(|| json!("A note about the spring release.")),
             note: (at == 0).then(|| "it is short".to_owned()),
+            council: None,
+            repeat: None,
         });
         let edges = body.edges.iter().map(|edge| EdgeView {
             from: edge.from.clone(),
@@ -164,6 +178,7 @@ impl Stage {
                 steps: steps.collect(),
                 edges: edges.collect(),
             }],
+            past: Vec::new(),
             post_steps: Vec::new(),
             waits: Vec::new(),
             effects: EffectClass::AfterPartialEffects,
@@ -267,6 +282,7 @@ pub(in crate::tui) fn loaded(file: &str, origin: Origin) -> LoadedRoutine {
         "synthetic_artifact",
         "run_command",
         "write_file",
+        "memory_set",
     ];
     let known = Known {
         agents: ["default".to_owned()].into(),
@@ -277,7 +293,6 @@ pub(in crate::tui) fn loaded(file: &str, origin: Origin) -> LoadedRoutine {
     let routine = loaded
         .routine
         .unwrap_or_else(|| panic!("{:?}", loaded.issues));
-    let shape = GraphShape::from(&routine.graph);
     let checks = match acting_checks(&routine.definition).is_empty() {
         true => Checks::Known,
         false => Checks::Unseen,
@@ -285,11 +300,7 @@ pub(in crate::tui) fn loaded(file: &str, origin: Origin) -> LoadedRoutine {
     LoadedRoutine {
         origin,
         definition: routine.definition,
-        picture: Arc::new(Picture {
-            arranged: Arranged::of(&shape, &Layered),
-            rows: ListRows::of(&shape),
-            shape,
-        }),
+        picture: Arc::new(Picture::of(&routine.graph, &Layered)),
         warnings: Vec::new(),
         checks,
     }

@@ -11,8 +11,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::engine::operation::view::{EdgeStatus, OperationState, StepStatus};
+use crate::engine::operation::view::{EdgeStatus, MemberStatus, OperationState, StepStatus};
 use crate::engine::verify::Held;
+use crate::tui::graph::live::LiveNode;
 
 /// What marks the selected row, with and without colour.
 pub const SELECTED: &str = ">";
@@ -237,6 +238,37 @@ impl Shown for StepStatus {
             ascii,
             word: self.label(),
             tone,
+        }
+    }
+}
+
+/// A step whose latest lap counts no more has a look of its own (G7).
+impl Shown for LiveNode {
+    fn look(self) -> Look {
+        match self.is_invalidated() {
+            true => Look {
+                unicode: "↻",
+                ascii: "<",
+                word: "invalidated",
+                tone: Tone::Quiet,
+            },
+            false => self.status.look(),
+        }
+    }
+}
+
+impl Shown for MemberStatus {
+    fn look(self) -> Look {
+        let like = match self {
+            Self::Waiting => StepStatus::Idle,
+            Self::Asked => StepStatus::Running,
+            Self::Answered | Self::VotedPass => StepStatus::Verified,
+            Self::VotedFail | Self::Failed => StepStatus::Failed,
+            Self::Refused => StepStatus::Blocked,
+        };
+        Look {
+            word: self.label(),
+            ..like.look()
         }
     }
 }

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `keys` | who gets a key |
 //! | `modals` | answering what lies over the screen |
-//! | `panes` | moving about |
+//! | `panes`, `graph`, `camera` | moving about, in a graph, what of it is in view |
 //! | `session` | what came back from the session |
 
+mod camera;
+mod graph;
 mod keys;
 mod modals;
 mod panes;
@@ -23,6 +25,12 @@ use crate::tui::state::notice::Notice;
 
 /// Takes a message into the state, and says what is to be done.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
+    let effects = take(state, message);
+    camera::settle(state);
+    effects
+}
+
+fn take(state: &mut State, message: Message) -> Vec<Effect> {
     match message {
         Message::Key(key, now) => {
             state.now = now;

@@ -9,6 +9,7 @@ mod server;
 mod terminal;
 mod tui_dialogs;
 mod tui_ends;
+mod tui_inside;
 mod tui_operations;
 mod tui_screen;
 mod world;

@@ -279,7 +279,7 @@ impl Given {
 
 impl Lapse {
     /// The word that the account uses.
-    fn code(self) -> &'static str {
+    pub(super) fn code(self) -> &'static str {
         match self {
             Self::Uncertain(why) => why.code(),
             Self::NotTaken => "model_refused_request",

@@ -17,6 +17,7 @@
 //! | `series` | pre and post steps (V23) |
 //! | `repeat`, `scope` | map, fold and until, and what templates mean inside (V21, V22) |
 //! | `pause`, `waits`, `answers` | rest, what is waited for, what persons answer (V5a, V6, V10a) |
+//! | `picture`, `interior`, `view` | what a screen shows of it all |
 //! | `ending` | failure, cancellation, close, settlement (G10, V24, V31) |
 //!
 //! The table of events and phases is [`Operation::apply`]'s first match: what it refuses is a bug of
@@ -32,6 +33,7 @@ mod ending;
 pub mod event;
 mod flight;
 mod flow;
+mod interior;
 mod keeping;
 mod look;
 pub mod memory;
@@ -94,6 +96,8 @@ pub struct Operation {
     agenda: VecDeque<Todo>,
     /// The executions that are not over, from outer to inner.
     active: BTreeSet<usize>,
+    /// Iterations that are over, to be looked at; the latest of them.
+    past: VecDeque<Arc<view::ExecutionView>>,
     /// How badly each step that waits holds the operation up; kept by `set_state` alone.
     holds: BTreeMap<StepRef, Held>,
     deliveries: BTreeMap<String, Owner>,
@@ -173,6 +177,7 @@ impl Operation {
             in_flight: BTreeMap::new(),
             agenda: VecDeque::new(),
             active: BTreeSet::from([0]),
+            past: VecDeque::new(),
             holds: BTreeMap::new(),
             deliveries: BTreeMap::new(),
             sources: Vec::new(),

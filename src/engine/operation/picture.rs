@@ -5,7 +5,7 @@ use crate::engine::operation::flow::EdgeState;
 use crate::engine::operation::outcome::Verdict;
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::operation::state::{
-    Basis, Call, CallAt, Execution, SeriesOutcome, Stage, StepRef, StepState,
+    Basis, Call, CallAt, Execution, SeriesOutcome, Skip, Stage, StepRef, StepState,
 };
 use crate::engine::operation::view::{
     EdgeStatus, EdgeView, ExecutionView, IterationView, OperationView, SeriesStepView, StepStatus,
@@ -15,6 +15,10 @@ use crate::engine::operation::wait::Wait;
 use crate::engine::routine::definition::{DeterministicStep, GateOwner, GateStep, StepKind};
 use crate::engine::routine::graph::{EdgeClass, EdgeIndex, StepIndex};
 use crate::engine::verify::Held;
+
+/// Why a step is passed by, for people.
+const NOT_ACTIVATED: &str = "no edge to it activated";
+const BY_CONDITION: &str = "its condition is not met";
 
 impl Operation {
     /// A detached picture of everything. Its cost grows with the number of steps.
@@ -40,6 +44,7 @@ impl Operation {
                 .iter()
                 .map(|&index| self.execution_view(index, &self.executions[index], &waits))
                 .collect(),
+            past: self.past.iter().cloned().collect(),
             post_steps: series(&body.post_steps, &root.post, post_call),
             waits,
             effects: self.effects.class(),
@@ -50,7 +55,12 @@ impl Operation {
         }
     }
 
-    fn execution_view(&self, index: usize, execution: &Execution, waits: &[Wait]) -> ExecutionView {
+    pub(super) fn execution_view(
+        &self,
+        index: usize,
+        execution: &Execution,
+        waits: &[Wait],
+    ) -> ExecutionView {
         ExecutionView {
             id: execution.id.clone(),
             iteration: execution.iteration.as_ref().map(|iteration| {
@@ -78,10 +88,11 @@ impl Operation {
     fn step_view_of(&self, index: usize, step: StepIndex, waits: &[Wait]) -> StepView {
         let execution = &self.executions[index];
         let definition = execution.graph.step(step);
-        let state = self.state_of(StepRef {
+        let at = StepRef {
             execution: index,
             step,
-        });
+        };
+        let state = self.state_of(at);
         let waiting = || {
             waits
                 .iter()
@@ -105,9 +116,10 @@ impl Operation {
             | StepState::GateChecks(_)
             | StepState::Condition
             | StepState::OperatorGate => (None, waiting()),
+            StepState::Skipped(Skip::NotActivated) => (None, Some(NOT_ACTIVATED.to_owned())),
+            StepState::Skipped(Skip::ByCondition { .. }) => (None, Some(BY_CONDITION.to_owned())),
             StepState::Idle
             | StepState::Ready
-            | StepState::Skipped(_)
             | StepState::Repeating(_)
             | StepState::Stopping(_)
             | StepState::Stopped => (None, None),
@@ -120,6 +132,8 @@ impl Operation {
             status: status(state),
             output,
             note,
+            council: self.council_view(at),
+            repeat: self.repeat_view(at),
         }
     }
 }

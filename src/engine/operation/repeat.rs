@@ -73,6 +73,7 @@ impl Operation {
             | StepKind::Terminal { .. }
             | StepKind::TerminalFail { .. } => unreachable!("BUG: only repeating steps repeat"),
         };
+        self.forget_pictures(at);
         match repeat {
             Ok(repeat) => {
                 self.set_state(at, StepState::Repeating(Box::new(repeat)));
@@ -204,6 +205,7 @@ impl Operation {
     /// An iteration has succeeded.
     pub(super) fn iteration_over(&mut self, child: usize, iteration: &Iteration) {
         let output = self.executions[child].output();
+        self.keep_picture(child);
         self.retire(child);
         let at = iteration.of;
         let mut repeat = match self.take_state(at) {

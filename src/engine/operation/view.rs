@@ -2,12 +2,15 @@
 //!
 //! Everything here is derived on demand; the machine keeps no second copy of its state.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::capability::EffectClass;
 use crate::engine::id::{ExecutionId, Generation, Lap, OperationId};
 use crate::engine::operation::outcome::{Outcome, Usage};
 use crate::engine::operation::wait::Wait;
+use crate::engine::routine::definition::CouncilStrategy;
 use crate::engine::verify::Held;
 
 /// A detached picture of an operation.
@@ -29,6 +32,9 @@ pub struct OperationView {
     pub pre_steps: Vec<SeriesStepView>,
     /// Every execution, the root first.
     pub executions: Vec<ExecutionView>,
+    /// Iterations that are over, as they ended: the latest of them, the oldest first. Long outputs are
+    /// left out; the sources have them.
+    pub past: Vec<Arc<ExecutionView>>,
     /// Post steps, in file order.
     pub post_steps: Vec<SeriesStepView>,
     /// What it waits for.
@@ -134,6 +140,103 @@ pub struct StepView {
     pub output: Option<serde_json::Value>,
     /// The reasoning, the reason, or what it waits for.
     pub note: Option<String>,
+    /// The council's members, where it is one.
+    pub council: Option<CouncilView>,
+    /// How far it is, where it repeats and has begun to.
+    pub repeat: Option<RepeatView>,
+}
+
+/// A council: who has given what (G11).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CouncilView {
+    /// How its members work together.
+    pub strategy: CouncilStrategy,
+    /// Who ends the step.
+    pub leader: MemberView,
+    /// The members, in file order.
+    pub members: Vec<MemberView>,
+    /// Calls that a dynamic council's leader has made, of how many; `None` for other strategies.
+    pub calls: Option<(u32, u32)>,
+}
+
+/// The leader or a member of a council.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberView {
+    /// Its agent.
+    pub agent: String,
+    /// Where its part stands.
+    pub status: MemberStatus,
+    /// What it said, its reasoning, or why it gave nothing; the beginning of it where it is long.
+    pub note: Option<String>,
+}
+
+/// Where a council member's part stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberStatus {
+    /// Nobody has asked it yet.
+    Waiting,
+    /// It was asked.
+    Asked,
+    /// It answered.
+    Answered,
+    /// It voted pass.
+    VotedPass,
+    /// It voted fail.
+    VotedFail,
+    /// It refused.
+    Refused,
+    /// It gave nothing that counts.
+    Failed,
+}
+
+impl MemberStatus {
+    /// The word that the screen uses.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Asked => "asked",
+            Self::Answered => "answered",
+            Self::VotedPass => "voted pass",
+            Self::VotedFail => "voted fail",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether it gave something that counts.
+    pub fn counts(self) -> bool {
+        match self {
+            Self::Answered | Self::VotedPass | Self::VotedFail => true,
+            Self::Waiting | Self::Asked | Self::Refused | Self::Failed => false,
+        }
+    }
+}
+
+impl CouncilView {
+    /// Votes for pass that are needed: more than half of all members.
+    pub fn needed(&self) -> usize {
+        self.members.len() / 2 + 1
+    }
+
+    /// Members that stand so.
+    pub fn count(&self, is_counted: impl Fn(MemberStatus) -> bool) -> usize {
+        let members = self.members.iter();
+        members.filter(|member| is_counted(member.status)).count()
+    }
+}
+
+/// How far a repeating step is (V22).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RepeatView {
+    /// The iteration on its way, from 0.
+    pub current: Option<u64>,
+    /// Iterations that are over.
+    pub done: u64,
+    /// How many there are; for until, at most.
+    pub count: u64,
+    /// The length of the whole source; `None` for until.
+    pub total: Option<u64>,
 }
 
 /// Where a step's latest lap stands.

@@ -161,7 +161,10 @@ impl Session {
             Origin::Chosen => "chosen",
             Origin::KeyIsSet => "its key is set",
             Origin::OllamaAnswered => "a local Ollama answered",
-            Origin::NothingElse => "built in, for no key is set and no local Ollama answers",
+            // One reason is enough: this is why no provider is asked.
+            Origin::NothingElse => {
+                return "offline: no key is set and no local Ollama answers".to_owned();
+            }
         };
         format!("{}, {why}", self.models.describe(&selection.model))
     }

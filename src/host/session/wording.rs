@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::engine::operation::outcome::{Fulfillment, Outcome};
+use crate::engine::operation::outcome::{Fulfillment, Outcome, Status};
 use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, SettledVerdict};
 
 /// An event for people.
@@ -179,7 +179,11 @@ fn headline(outcome: &Outcome) -> String {
     }
     text.push_str(match outcome.fulfillment {
         Fulfillment::Fulfilled => "; the task is fulfilled",
-        Fulfillment::NotFulfilled => "; not recorded as fulfilled",
+        Fulfillment::NotFulfilled => match outcome.status {
+            // All that was asked for held; whether that fulfils a task is for its records to say (L1).
+            Status::Succeeded => "; fulfillment is not recorded",
+            Status::Failed | Status::Cancelled => "; the task is not fulfilled",
+        },
     });
     text
 }

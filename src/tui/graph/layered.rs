@@ -13,7 +13,7 @@ use ascii_dag::{CustomNode, Direction, Graph, LayoutConfig, PlanOptions, PortSid
 use crate::tui::graph::layout::{
     Area, Arms, Arrange, Dashed, Flow, Heading, Ink, Layout, MAX_CELLS, Spot, Stroke, TooLarge,
 };
-use crate::tui::graph::shape::{GraphShape, NodeShape};
+use crate::tui::graph::shape::{GraphShape, Laps, NodeShape};
 
 /// The widest box. Longer names are cut.
 const WIDEST: usize = 31;
@@ -23,8 +23,12 @@ const NARROWEST: usize = 15;
 const ALIKE: usize = 8;
 /// Rows of a box: border with the kind, the name, border with the word of the status.
 const BOX_ROWS: usize = 3;
-/// What a box holds beside the name: borders, spaces, the marker, and the lap.
-const BESIDE_NAME: usize = 9;
+/// What a box holds beside the name: borders, spaces and the marker.
+const BESIDE_NAME: usize = 6;
+/// What a box holds beside the kind where something is counted: corners, spaces, a line between.
+const BESIDE_KIND: usize = 7;
+/// The narrowest box of a step that can be invalidated: that word is the longest.
+const NARROWEST_OF_LOOPS: usize = 17;
 
 /// Lays out by layers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,20 +97,33 @@ fn config(flow: Flow, labels: &[Option<String>]) -> LayoutConfig<'static> {
     }
 }
 
-/// Widths by name; all alike where that costs little, because then lines meet in one point.
+/// Widths by name; all alike where that costs little, because then lines meet in one point. What is
+/// counted widens its own box alone.
 fn box_widths(shape: &GraphShape) -> Vec<usize> {
-    let width = |step: &NodeShape| {
-        let needed = step.name.first_line().width() + BESIDE_NAME;
-        // Odd widths have a middle cell, so that lines between boxes run straight.
-        needed.clamp(NARROWEST, WIDEST) | 1
+    let by_name = |step: &NodeShape| {
+        let (lap, narrowest) = match step.laps {
+            Laps::One => (0, NARROWEST),
+            Laps::Several => (1 + step.laps.reserved(), NARROWEST_OF_LOOPS),
+        };
+        (step.name.first_line().width() + BESIDE_NAME + lap).max(narrowest)
     };
-    let widths: Vec<usize> = shape.nodes.iter().map(width).collect();
+    let by_count = |step: &NodeShape| match step.counts.reserved() {
+        0 => 0,
+        cells => step.kind.len() + BESIDE_KIND + cells,
+    };
+    // Odd widths have a middle cell, so that lines between boxes run straight.
+    let odd = |width: usize| width.min(WIDEST) | 1;
+    let widths: Vec<usize> = shape.nodes.iter().map(|step| odd(by_name(step))).collect();
     let widest = widths.iter().copied().max().unwrap_or(NARROWEST);
     let narrowest = widths.iter().copied().min().unwrap_or(NARROWEST);
-    if widest - narrowest <= ALIKE {
-        return vec![widest; widths.len()];
-    }
-    widths
+    let are_alike = widest - narrowest <= ALIKE;
+    let steps = shape.nodes.iter().zip(widths);
+    steps
+        .map(|(step, width)| match are_alike {
+            true => widest.max(odd(by_count(step))),
+            false => width.max(odd(by_count(step))),
+        })
+        .collect()
 }
 
 /// Retry edges alone have labels that begin so; the style function may not capture anything.

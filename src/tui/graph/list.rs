@@ -2,8 +2,9 @@
 //! drawn, terminals that are too narrow, and people who can't see pictures.
 //!
 //! ```text
-//! > ✓ draft        verified    agent     ×2  → check
-//!   ● check        running     gate          → publish (on_pass)  ↺ draft 1/2
+//! > ✓ draft        verified    agent         lap 2  → check
+//!   ● check        running     gate                 → publish on_pass ↺ draft 1 of 2
+//!   ● each         running     map    2 of 3        → check
 //! ```
 //!
 //! Builds no more rows than are visible.
@@ -17,7 +18,7 @@ use ratatui::widgets::Widget;
 use crate::engine::operation::view::EdgeStatus;
 use crate::engine::routine::definition::EdgeCondition;
 use crate::tui::graph::live::LiveGraph;
-use crate::tui::graph::shape::{EdgeShape, EdgeWay, GraphShape};
+use crate::tui::graph::shape::{Counts, EdgeShape, EdgeWay, GraphShape, Laps};
 use crate::tui::text::Inert;
 use crate::tui::theme::{Role, SELECTED, Theme};
 
@@ -26,7 +27,7 @@ const WIDEST_NAME: usize = 32;
 /// The narrowest column of names.
 const NARROWEST_NAME: usize = 8;
 /// The longest word of a status.
-const WORD: usize = 10;
+const WORD: usize = 11;
 /// The longest word of a kind.
 const KIND: usize = 13;
 /// From this width on kinds are shown.
@@ -38,6 +39,37 @@ pub struct ListRows {
     order: Vec<usize>,
     outgoing: Vec<Vec<usize>>,
     name_width: usize,
+    /// Cells for laps and for what is counted, in words and in numbers alone.
+    beside: Beside,
+    beside_short: Beside,
+}
+
+/// Cells that are kept beside a step's word, by the definition alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Beside {
+    count: usize,
+    lap: usize,
+}
+
+impl Beside {
+    fn of(
+        shape: &GraphShape,
+        count: impl Fn(Counts) -> usize,
+        lap: impl Fn(Laps) -> usize,
+    ) -> Self {
+        let counts = shape.nodes.iter().map(|node| count(node.counts));
+        let laps = shape.nodes.iter().map(|node| lap(node.laps));
+        Self {
+            count: counts.max().unwrap_or(0),
+            lap: laps.max().unwrap_or(0),
+        }
+    }
+
+    /// With the spaces before them.
+    fn width(self) -> usize {
+        let with_space = |cells: usize| cells + usize::from(cells > 0);
+        with_space(self.count) + with_space(self.lap)
+    }
 }
 
 impl ListRows {
@@ -55,6 +87,8 @@ impl ListRows {
             order: shape.topological(),
             outgoing,
             name_width: widths.max().unwrap_or(0).clamp(NARROWEST_NAME, WIDEST_NAME),
+            beside: Beside::of(shape, Counts::reserved, Laps::reserved),
+            beside_short: Beside::of(shape, Counts::reserved_short, Laps::reserved_short),
         }
     }
 
@@ -114,18 +148,25 @@ impl Widget for ListWidget<'_> {
 impl ListWidget<'_> {
     fn row(&self, node: usize, columns: usize) -> Line<'static> {
         let live = self.live.node(node);
-        let badge = self.theme.badge(live.status);
+        let badge = self.theme.badge(live);
         let chosen = self.selected == Some(node);
         let mut text = self.theme.style(Role::Text);
         if chosen {
             text = text.add_modifier(Modifier::REVERSED);
         }
         let dim = self.theme.style(Role::Dim);
-        // Marker, word and lap come first; half of what is left is the name's.
+        let is_wide = columns >= WIDTH_WITH_KIND;
+        let beside = match is_wide {
+            true => self.rows.beside,
+            false => self.rows.beside_short,
+        };
+        // Marker, word, count and lap come first; of what is left, at most half of the row is the name's.
+        let left = columns.saturating_sub(4 + 2 + WORD + beside.width());
         let name_width = self
             .rows
             .name_width
             .min(columns.saturating_sub(4) / 2)
+            .min(left)
             .max(NARROWEST_NAME);
         let step = &self.shape.nodes[node];
         let mut spans = vec![
@@ -139,14 +180,23 @@ impl ListWidget<'_> {
             Span::styled(step.name.first_line().pad(name_width), text),
             Span::styled(format!("  {:WORD$}", badge.word), badge.style),
         ];
-        if columns >= WIDTH_WITH_KIND {
+        if is_wide {
             spans.push(Span::styled(format!("  {:KIND$}", step.kind), dim));
         }
-        let lap = match live.lap {
-            0 | 1 => String::new(),
-            lap => format!("×{lap}"),
-        };
-        spans.push(Span::styled(format!(" {lap:3}"), dim));
+        if beside.count > 0 {
+            let count = live.count.map(|count| match is_wide {
+                true => count.text(),
+                false => count.short(),
+            });
+            let count = Inert::one_line(&count.unwrap_or_default());
+            let count = count.first_line().pad(beside.count);
+            spans.push(Span::styled(format!(" {count}"), badge.style));
+        }
+        if beside.lap > 0 {
+            let lap = live.lap_in(beside.lap).unwrap_or_default();
+            let lap = Inert::one_line(&lap).first_line().pad(beside.lap);
+            spans.push(Span::styled(format!(" {lap}"), dim));
+        }
         let used: usize = spans.iter().map(Span::width).sum();
         let mut room = columns.saturating_sub(used);
         for &edge in &self.rows.outgoing[node] {
@@ -168,7 +218,7 @@ impl ListWidget<'_> {
             (EdgeWay::Onward, EdgeStatus::Dead) => "×",
         };
         let rest = match (edge.way, edge.condition) {
-            (EdgeWay::Back { max_attempts }, _) => format!(" {taken}/{max_attempts}"),
+            (EdgeWay::Back { max_attempts }, _) => format!(" {taken} of {max_attempts}"),
             (EdgeWay::Onward, EdgeCondition::Always) => String::new(),
             (EdgeWay::Onward, condition) => format!(" {}", condition.label()),
         };

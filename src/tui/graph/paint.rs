@@ -2,10 +2,12 @@
 //! of their step.
 //!
 //! ```text
-//! ╭ gate ────────╮   kind
-//! │ ✓ check   ×2 │   marker, name, lap from the second on
-//! ╰─ verified ───╯   word
+//! ╭ map ─── 2 of 3 ╮   kind, and how far it is inside
+//! │ ✓ check  lap 2 │   marker, name, lap from the second on
+//! ╰─ verified ─────╯   word
 //! ```
+//!
+//! Where these stand depends on the definition alone, so nothing moves while it runs.
 //!
 //! Without colour an activated edge is heavy with a filled arrow, a pending one light with a hollow
 //! arrow, a dead one ends in a cross; a retry edge is dashed. Costs what is visible, not what there is.
@@ -120,14 +122,22 @@ impl GraphWidget<'_> {
             return;
         }
         let live = self.live.node(node);
-        let badge = self.theme.badge(live.status);
+        let badge = self.theme.badge(live);
         let chosen = self.selected == Some(node);
         self.frame(area, badge, chosen, step.kind, window);
+        if let Some(count) = live.count {
+            // Between the kind and the corner, at the right.
+            let room = area.width.saturating_sub(step.kind.len() + 4);
+            let count = Inert::one_line(&format!(" {} ", count.text()));
+            let count = count.first_line().truncate(room).into_owned();
+            let x = area.x + area.width - 1 - width(&count);
+            window.print(x, area.y, &Inert::one_line(&count), badge.style);
+        }
 
         let inside = area.width - 4;
-        let lap = match live.lap {
-            0 | 1 => String::new(),
-            lap => format!(" ×{lap}"),
+        let lap = match live.lap_in(step.laps.reserved()) {
+            Some(lap) => format!(" {lap}"),
+            None => String::new(),
         };
         let name = step
             .name

@@ -3,7 +3,7 @@
 use crate::engine::operation::view::{EdgeStatus, StepStatus};
 use crate::engine::routine::definition::EdgeCondition;
 use crate::tui::graph::live::{LiveEdge, LiveGraph, LiveNode};
-use crate::tui::graph::shape::{EdgeShape, EdgeWay, GraphShape, NodeShape};
+use crate::tui::graph::shape::{Counts, EdgeShape, EdgeWay, GraphShape, Laps, NodeShape};
 use crate::tui::text::Inert;
 
 /// An edge of a sample: `a>b` always, `a+b` on_pass, `a-b` on_fail onward, `a~b` a retry edge taken
@@ -32,15 +32,22 @@ pub(in crate::tui::graph) fn graph(nodes: &[(&str, &'static str)], edges: &[&str
             way,
         }
     };
-    GraphShape {
-        nodes: nodes
-            .iter()
-            .map(|(name, kind)| NodeShape {
-                name: Inert::one_line(name),
-                kind,
-            })
-            .collect(),
-        edges: edges.iter().map(edge).collect(),
+    let nodes = nodes.iter().map(|(name, kind)| node(name, kind));
+    GraphShape::of(nodes.collect(), edges.iter().map(edge).collect())
+}
+
+/// A step of a sample, with what its kind counts.
+pub(in crate::tui::graph) fn node(name: &str, kind: &'static str) -> NodeShape {
+    NodeShape {
+        name: Inert::one_line(name),
+        kind,
+        counts: match kind {
+            "map" | "fold" => Counts::Items(1_000),
+            "until" => Counts::Rounds(1_000),
+            "council" => Counts::Members,
+            _ => Counts::Nothing,
+        },
+        laps: Laps::One,
     }
 }
 
@@ -181,10 +188,7 @@ pub(in crate::tui::graph) fn thousand() -> GraphShape {
     for block in 0..20 {
         let first = nodes.len();
         for step in 0..50 {
-            nodes.push(NodeShape {
-                name: Inert::one_line(&format!("step {block}.{step}")),
-                kind: "agent",
-            });
+            nodes.push(node(&format!("step {block}.{step}"), "agent"));
         }
         for step in first + 1..first + 49 {
             edges.push(onward(first, step));
@@ -194,7 +198,7 @@ pub(in crate::tui::graph) fn thousand() -> GraphShape {
             edges.push(onward(first + 49, first + 50));
         }
     }
-    GraphShape { nodes, edges }
+    GraphShape::of(nodes, edges)
 }
 
 /// As if the first `done` steps passed and the next one runs.
@@ -209,6 +213,7 @@ pub(in crate::tui::graph) fn under_way(shape: &GraphShape, done: usize) -> LiveG
             .map(|node| LiveNode {
                 status: status(node),
                 lap: u32::from(node <= done),
+                count: None,
             })
             .collect(),
         edges: shape

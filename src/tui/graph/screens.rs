@@ -15,8 +15,7 @@ use crate::tui::graph::live::{LiveEdge, LiveGraph, LiveNode};
 use crate::tui::graph::paint::GraphWidget;
 use crate::tui::graph::samples;
 use crate::tui::graph::select::{neighbour, next, previous, scroll_to};
-use crate::tui::graph::shape::{EdgeShape, EdgeWay, GraphShape, NodeShape};
-use crate::tui::text::Inert;
+use crate::tui::graph::shape::{EdgeShape, EdgeWay, GraphShape};
 use crate::tui::theme::{Colours, Glyphs, Theme};
 
 fn text(buffer: &Buffer) -> String {
@@ -142,7 +141,11 @@ fn every_state_shows_in_text_alone() {
         (StepStatus::Blocked, 1),
     ];
     for (node, (status, lap)) in live.nodes.iter_mut().zip(states) {
-        *node = LiveNode { status, lap };
+        *node = LiveNode {
+            status,
+            lap,
+            count: None,
+        };
     }
     live.edges[2] = LiveEdge {
         status: EdgeStatus::Activated,
@@ -200,15 +203,13 @@ fn any_shape() -> impl Strategy<Value = GraphShape> {
         })
         .prop_map(|(names, ends)| {
             let edges = ends.into_iter().filter(|(from, to, _)| from != to);
-            GraphShape {
-                nodes: names
-                    .iter()
-                    .map(|name| NodeShape {
-                        name: Inert::one_line(name),
-                        kind: "agent",
-                    })
+            let kinds = ["agent", "map", "until", "council"].into_iter().cycle();
+            let nodes = names.iter().zip(kinds);
+            GraphShape::of(
+                nodes
+                    .map(|(name, kind)| samples::node(name, kind))
                     .collect(),
-                edges: edges
+                edges
                     .map(|(a, b, always)| EdgeShape {
                         from: a,
                         to: b,
@@ -222,7 +223,7 @@ fn any_shape() -> impl Strategy<Value = GraphShape> {
                         },
                     })
                     .collect(),
-            }
+            )
         })
 }
 

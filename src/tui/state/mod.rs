@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `operations`, `routine` | what runs, and what it is made of |
+//! | `scene` | which graph of it is looked at: iterations of repeating steps, levels deep |
 //! | `log`, `sources`, `document` | what happened, what is evidence, long texts |
 //! | `modal`, `form`, `confirm` | what lies over the screen, and how it is answered |
 //! | `notice`, `guard` | what a person is told; keys that weren't meant |
@@ -16,6 +17,7 @@ pub mod modal;
 pub mod notice;
 pub mod operations;
 pub mod routine;
+pub mod scene;
 pub mod sources;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -5,16 +5,15 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::engine::id::{Generation, Lap, OperationId};
+use crate::engine::id::{ExecutionId, Generation, Lap, OperationId};
 use crate::engine::operation::outcome::Outcome;
-use crate::engine::operation::view::{
-    ExecutionView, OperationState, OperationView, StepStatus, StepView,
-};
-use crate::engine::operation::wait::Wait;
+use crate::engine::operation::view::{OperationState, OperationView, StepStatus};
+use crate::engine::operation::wait::{Wait, WaitKey};
 use crate::engine::verify::Held;
 use crate::tui::graph::live::LiveGraph;
 use crate::tui::state::document::Document;
 use crate::tui::state::routine::LoadedRoutine;
+use crate::tui::state::scene::{Camera, Level};
 use crate::tui::text::Inert;
 
 /// Characters of an id that name it on the screen.
@@ -77,8 +76,14 @@ pub struct Operation {
     pub closed: Closed,
     /// What was asked of the session.
     pub asked: Asked,
-    /// The chosen step, by its place in the file.
+    /// How deep in repeating steps somebody looks; empty for its own graph.
+    pub levels: Vec<Level>,
+    /// The chosen step of the graph that is looked at, by its place in the file.
     pub step: usize,
+    /// What of that graph is in view.
+    pub camera: Camera,
+    /// The chosen wait; the first where it isn't there any more.
+    pub wait: Option<WaitKey>,
     /// Whether the chosen step goes with what happens.
     pub follow: Follow,
     /// When it began, and when it ended.
@@ -108,7 +113,7 @@ pub enum Follow {
     Person,
 }
 
-type OutputKey = (usize, Lap, StepStatus);
+type OutputKey = (Option<ExecutionId>, usize, Lap, StepStatus);
 
 impl Operation {
     /// An operation that has just begun.
@@ -124,7 +129,10 @@ impl Operation {
             outcome: None,
             closed: Closed::No,
             asked: Asked::Nothing,
+            levels: Vec::new(),
             step: 0,
+            camera: Camera::default(),
+            wait: None,
             follow: Follow::Events,
             began: now,
             ended: None,
@@ -169,35 +177,37 @@ impl Operation {
         }
     }
 
-    /// The graph's live steps and edges.
-    pub fn root(&self) -> Option<&ExecutionView> {
-        self.view.as_ref()?.executions.first()
+    /// The row of the chosen wait.
+    pub fn wait_row(&self) -> usize {
+        let mut waits = self.waits().iter();
+        let chosen = self.wait.as_ref();
+        let row = chosen.and_then(|key| waits.position(|wait| wait.key == *key));
+        row.unwrap_or(0)
     }
 
-    /// The chosen step.
-    pub fn chosen_step(&self) -> Option<&StepView> {
-        self.root()?.steps.get(self.step)
+    /// Chooses the wait that stands some rows below the chosen one, stopping at the ends.
+    pub fn choose_wait_by(&mut self, rows: isize) {
+        let row = self.wait_row().saturating_add_signed(rows);
+        let waits = self.waits();
+        let wait = waits.get(row.min(waits.len().saturating_sub(1)));
+        self.wait = wait.map(|wait| wait.key.clone());
     }
 
     /// A newer picture arrived.
     pub fn seen(&mut self, view: OperationView) {
-        if let Some(root) = view.executions.first() {
-            self.live = LiveGraph::from(root);
-            if self.follow == Follow::Events {
-                self.step = of_interest(root).unwrap_or(self.step);
-            }
-        }
         if let Some(outcome) = &view.outcome {
             self.outcome.get_or_insert_with(|| outcome.clone());
         }
         self.view = Some(view);
+        self.refresh();
     }
 
     /// Shows the chosen step's output to `read`, wrapped once.
     pub fn with_output<T>(&self, read: impl FnOnce(&Document) -> T) -> Option<T> {
         let step = self.chosen_step()?;
         let output = step.output.as_ref()?;
-        let key = (self.step, step.lap, step.status);
+        let execution = self.execution().map(|execution| execution.id.clone());
+        let key = (execution, self.step, step.lap, step.status);
         let mut held = self.output.borrow_mut();
         let fresh = held.as_ref().is_some_and(|(of, _)| *of == key);
         if !fresh {
@@ -205,26 +215,6 @@ impl Operation {
         }
         held.as_ref().map(|(_, document)| read(document))
     }
-}
-
-/// The step that somebody wants to see: one that waits, else one that works.
-fn of_interest(root: &ExecutionView) -> Option<usize> {
-    let first = |wanted: &[StepStatus]| {
-        let mut steps = root.steps.iter();
-        steps.position(|step| wanted.contains(&step.status))
-    };
-    first(&[
-        StepStatus::Waiting,
-        StepStatus::Blocked,
-        StepStatus::Uncertain,
-    ])
-    .or_else(|| {
-        first(&[
-            StepStatus::Running,
-            StepStatus::Verifying,
-            StepStatus::Failed,
-        ])
-    })
 }
 
 /// A value for people, the beginning of it where it is long.

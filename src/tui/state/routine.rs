@@ -8,7 +8,8 @@ use crate::engine::routine::definition::{
     CheckDefinition, CheckKind, GateOwner, Parameter, RoutineDefinition, StepDefinition, StepKind,
     SyntheticSubject,
 };
-use crate::tui::graph::layout::{Arranged, Layout};
+use crate::engine::routine::graph::RoutineGraph;
+use crate::tui::graph::layout::{Arrange, Arranged, Layout};
 use crate::tui::graph::list::ListRows;
 use crate::tui::graph::shape::GraphShape;
 use crate::tui::text::Inert;
@@ -46,9 +47,26 @@ pub struct Picture {
     pub arranged: Arranged,
     /// As a list.
     pub rows: ListRows,
+    /// Per step: what is inside of it, where it repeats.
+    pub nested: Vec<Option<Arc<Picture>>>,
 }
 
 impl Picture {
+    /// Lays a graph out with everything inside of it. It may take a while.
+    pub fn of(graph: &RoutineGraph, by: &impl Arrange) -> Self {
+        let shape = GraphShape::from(graph);
+        let inside = graph.steps().map(|step| {
+            let nested = graph.nested(step)?;
+            Some(Arc::new(Self::of(nested, by)))
+        });
+        Self {
+            arranged: Arranged::of(&shape, by),
+            rows: ListRows::of(&shape),
+            nested: inside.collect(),
+            shape,
+        }
+    }
+
     /// The boxes that fit a place best; `None` where a list is better.
     pub fn boxes(&self, place: Rect) -> Option<&Layout> {
         if place.width < NARROWEST || place.height < LOWEST {

@@ -1,14 +1,14 @@
-//! Moving about: between panes, in lists, in the graph.
+//! Moving about: between panes and in lists.
 
 use crate::tui::effect::Effect;
 use crate::tui::graph::layout::Heading;
-use crate::tui::graph::select;
 use crate::tui::keymap::{self, Action};
 use crate::tui::slash;
 use crate::tui::state::notice::{Notice, Trouble};
-use crate::tui::state::operations::Follow;
+use crate::tui::state::scene::Turn;
 use crate::tui::state::sources::{Allow, Keeping, Preview};
 use crate::tui::state::{Pane, Panel, Screen, State};
+use crate::tui::update::graph;
 use crate::tui::view;
 
 /// Lines that a page has where its height isn't known.
@@ -36,6 +36,9 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Open => return look_closer(state),
         Action::Confirm => return of_chosen(state, slash::confirm),
         Action::Cancel => return of_chosen(state, slash::cancel),
+        Action::Earlier => graph::turn(state, Turn::Earlier),
+        Action::Later => graph::turn(state, Turn::Later),
+        Action::Follow => graph::follow(state),
         Action::Inspect => return of_chosen(state, slash::inspect),
         Action::Sources => return slash::open_sources(state),
         Action::SwapPanel => {
@@ -74,6 +77,7 @@ fn leave(state: &mut State) {
             state.shown = Pane::Operations;
             state.pane = Pane::Prompt;
         }
+        (Screen::Overview, Pane::Graph) if graph::go_outside(state) => {}
         (Screen::Overview, _) => state.pane = Pane::Prompt,
     }
 }
@@ -122,8 +126,12 @@ fn step(state: &mut State, heading: Heading, by: usize) {
             state.operations.choose_by(rows);
             state.details_scroll = 0;
         }
-        Pane::Graph => walk(state, heading, by),
-        Pane::Waits => {}
+        Pane::Graph => graph::walk(state, heading, by),
+        Pane::Waits => {
+            if let Some(operation) = state.operations.chosen_mut() {
+                operation.choose_wait_by(rows);
+            }
+        }
         Pane::Details => {
             state.details_scroll = state
                 .details_scroll
@@ -159,37 +167,11 @@ fn scroll_panel(state: &mut State, rows: isize) {
     }
 }
 
-/// Walks over the graph: by direction where it is drawn, by rows where it is listed.
-fn walk(state: &mut State, heading: Heading, by: usize) {
-    let place = view::graph_place(state);
-    let Some(operation) = state.operations.chosen_mut() else {
-        return;
-    };
-    let picture = operation.routine.picture.clone();
-    let mut step = operation.step;
-    for _ in 0..by.min(picture.shape.nodes.len()) {
-        let next = match picture.boxes(place) {
-            Some(layout) => select::neighbour(layout, step, heading),
-            None => match heading {
-                Heading::Up | Heading::Left => select::previous(picture.rows.order(), Some(step)),
-                Heading::Down | Heading::Right => select::next(picture.rows.order(), Some(step)),
-            },
-        };
-        match next {
-            Some(next) => step = next,
-            None => break,
-        }
-    }
-    operation.step = step;
-    operation.follow = Follow::Person;
-    state.details_scroll = 0;
-}
-
 fn look_closer(state: &mut State) -> Vec<Effect> {
     match state.pane {
         Pane::Operations => state.focus(Pane::Graph),
-        Pane::Graph => state.focus(Pane::Details),
-        Pane::Waits => return of_chosen(state, slash::confirm),
+        Pane::Graph => graph::look_closer(state),
+        Pane::Waits => graph::lead_to_wait(state),
         Pane::Tree => return preview(state),
         Pane::Prompt | Pane::Details | Pane::Panel | Pane::Preview => {}
     }

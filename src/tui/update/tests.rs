@@ -1,6 +1,7 @@
 //! Sentences: in this state, after this message, that.
 
 mod confirming;
+mod iterations;
 
 use crossterm::event::KeyCode;
 use serde_json::json;

@@ -3,12 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::engine::operation::view::StepStatus;
 use crate::tui::state::operations::Operation;
 use crate::tui::state::routine::checks_of;
 use crate::tui::state::{Pane, State};
 use crate::tui::text::Inert;
 use crate::tui::theme::{Role, Theme};
+use crate::tui::view::inside;
 use crate::tui::view::operations::has_keys;
 use crate::tui::view::row::{Row, frame, lines, wrapped};
 
@@ -24,7 +24,7 @@ pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
         );
         return;
     };
-    let body = &operation.routine.definition.body;
+    let body = operation.body();
     let title = body
         .steps
         .get(operation.step)
@@ -55,11 +55,12 @@ fn head(operation: &Operation, columns: usize, theme: Theme) -> Vec<Row> {
     let text = theme.style(Role::Text);
     let dim = theme.style(Role::Dim);
     let mut rows = Vec::new();
-    let Some(definition) = operation.routine.definition.body.steps.get(operation.step) else {
+    let Some(definition) = operation.body().steps.get(operation.step) else {
         return rows;
     };
     let seen = operation.chosen_step();
-    let badge = theme.badge(seen.map_or(StepStatus::Idle, |step| step.status));
+    let live = operation.live.node(operation.step);
+    let badge = theme.badge(live);
     let mut status = Row::new()
         .ours(badge.marker, badge.style)
         .ours(" ", badge.style)
@@ -74,9 +75,14 @@ fn head(operation: &Operation, columns: usize, theme: Theme) -> Vec<Row> {
         .unwrap_or_default();
     let kind = format!("{} {}{by}", definition.slug, definition.kind.label());
     rows.push(Row::new().text(&kind, dim));
+    if live.is_invalidated() {
+        let told = Inert::ours("Its last lap counts no more; it is done anew.");
+        rows.extend(wrapped(&told, columns, text));
+    }
     if let Some(note) = seen.and_then(|step| step.note.as_ref()) {
         rows.extend(wrapped(&Inert::text(note), columns, text));
     }
+    rows.extend(inside::rows(operation, columns, theme));
     for check in checks_of(definition) {
         let check = Inert::one_line(&format!("checked by {check}"));
         rows.extend(wrapped(&check, columns, dim));
@@ -95,7 +101,7 @@ fn head(operation: &Operation, columns: usize, theme: Theme) -> Vec<Row> {
 }
 
 fn edges(operation: &Operation, theme: Theme) -> Vec<Row> {
-    let shape = &operation.routine.picture.shape;
+    let shape = &operation.picture().shape;
     let mut rows = Vec::new();
     for (at, edge) in shape.edges.iter().enumerate() {
         let (arrow, other) = match operation.step {

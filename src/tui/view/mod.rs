@@ -8,6 +8,7 @@ mod dialog;
 mod footer;
 mod graph;
 mod header;
+mod inside;
 mod layout;
 mod operations;
 mod panel;

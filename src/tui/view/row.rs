@@ -61,6 +61,21 @@ impl Row {
         self
     }
 
+    /// The row without what stands behind so many cells.
+    pub(super) fn cut(mut self, cells: usize) -> Self {
+        let mut left = cells;
+        for (text, _) in &mut self.pieces {
+            let whole = Inert::one_line(text);
+            let taken = width(text).min(left);
+            if taken < width(text) {
+                let shorter = whole.first_line().wrap(taken).next();
+                *text = shorter.map_or("", Line::as_str).to_owned();
+            }
+            left -= taken;
+        }
+        self
+    }
+
     /// Cells that it takes.
     pub(super) fn width(&self) -> usize {
         self.pieces.iter().map(|(text, _)| width(text)).sum()

@@ -1,5 +1,7 @@
 //! Screens as text, at each size with a layout of its own, and what must hold at every size.
 
+pub(in crate::tui) mod inside;
+
 use crossterm::event::KeyCode;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -312,7 +314,7 @@ fn hostile() -> Stage {
     stage
 }
 
-fn assert_inert(stage: &mut Stage) {
+pub(in crate::tui) fn assert_inert(stage: &mut Stage) {
     for (columns, rows) in [(120, 40), (80, 24), (40, 12)] {
         stage.resize(columns, rows);
         let (buffer, _) = stage.drawn();

@@ -24,6 +24,7 @@ mod nested;
 mod observe;
 mod orders;
 mod outcomes;
+mod pictures;
 mod play;
 mod prompts;
 mod races;
