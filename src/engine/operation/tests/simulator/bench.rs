@@ -47,14 +47,18 @@ pub(super) fn opens(
     let leads = so_far
         .iter()
         .any(|run| matches!(run.role, Role::Route { .. }));
-    let is_assigned = so_far.iter().any(|run| run.end == Some(End::Assigned));
+    // All parts of one answer bear its number.
+    let parts: Option<u64> = so_far.iter().find_map(|run| match run.end {
+        Some(End::Assigned(number)) => Some(number),
+        Some(End::Said(_) | End::Voted(..) | End::Routed(..)) | None => None,
+    });
     let gave: Vec<u64> = so_far.iter().filter_map(|run| run.gave()).collect();
     let mut expected: BTreeSet<u64> = BTreeSet::new();
     let may = match (role, bench.strategy) {
         (Role::Assign { .. }, strategy) => strategy == Strategy::Decompose && so_far.is_empty(),
         (Role::Route { .. }, Strategy::Dynamic) => so_far.is_empty(),
         (Role::Route { must, .. }, strategy) => {
-            expected.extend(&gave);
+            expected.extend(gave.iter().chain(&parts));
             let everybody: BTreeSet<&str> = bench.members.iter().copied().collect();
             let came: BTreeSet<&str> = members.iter().copied().collect();
             let must_be = (strategy == Strategy::Vote).then(|| counted(runs, bench, lap));
@@ -76,21 +80,21 @@ pub(super) fn opens(
                     !members.contains(&agent)
                 }
             };
+            // Its own part, and nobody else's.
             let is_sent = match strategy {
-                // Its own part, and nobody else's.
-                Strategy::Decompose => is_assigned && told.len() == 1,
+                Strategy::Decompose => parts.is_some() && told.len() == 1,
                 Strategy::Broadcast | Strategy::RoundRobin | Strategy::Vote | Strategy::Dynamic => {
                     true
                 }
             };
+            expected.extend(&parts);
             is_next && is_sent && !leads
         }
     };
     if !may {
         return wrong(&format!("after {so_far:?}"));
     }
-    let is_own_word =
-        *role == Role::Say && matches!(bench.strategy, Strategy::Decompose | Strategy::Dynamic);
+    let is_own_word = *role == Role::Say && bench.strategy == Strategy::Dynamic;
     let told: BTreeSet<u64> = told.iter().copied().collect();
     if !is_own_word && told != expected {
         return wrong(&format!("it is told {told:?}, not {expected:?}"));
@@ -196,7 +200,7 @@ pub(super) fn account(runs: &Runs, lap: &LapKey, data: &Value) -> Verdict {
                 let vote = text("vote");
                 vote.as_deref() == Some(verdict.label()) && text("reasoning") == word(number)
             }
-            Some(End::Assigned | End::Routed(..)) => false,
+            Some(End::Assigned(_) | End::Routed(..)) => false,
             None => text("failed").is_some(),
         };
         let is_of = told["member"] == run.agent && !run.leads();
