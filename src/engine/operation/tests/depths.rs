@@ -221,3 +221,149 @@ fn whatever_is_done_to_an_untils_slot_meanwhile_it_holds_what_it_held() {
     it.answer("n", pass().output("result")).expect_succeeded();
     assert_eq!(it.memory("k"), Some(&json!("result")));
 }
+
+#[test]
+fn an_iterations_deadline_ends_whatever_it_finds_and_what_comes_later_changes_nothing() {
+    // V24, V30: everything that an iteration can be in the middle of.
+    let step = |fields: &str| format!("steps: [{{ slug: n, {fields} }}]");
+    let agent = "type: agent, agent: n, tools: [act]";
+    let checked = ", verify: [{ check: command, run: [x] }]";
+    type Act = fn(&mut Play);
+    let table: [(&str, String, Act, Act); 12] = [
+        (
+            "model",
+            step(agent),
+            |_| {},
+            |it| {
+                it.answer("n", pass());
+            },
+        ),
+        (
+            "tool of a model",
+            step(agent),
+            |it| {
+                it.calls("n", [tool("act", json!({}))]);
+            },
+            |it| {
+                it.tool("n", done(json!(1)));
+            },
+        ),
+        (
+            "delivery to a model",
+            step(agent),
+            |it| {
+                it.calls("n", [tool("act", json!({}))])
+                    .tool("n", pending("d"));
+            },
+            |it| {
+                it.deliver("d", done(json!(1)));
+            },
+        ),
+        (
+            "verification",
+            step(&format!("{agent}{checked}")),
+            |it| {
+                it.answer("n", pass());
+            },
+            |it| {
+                it.verify("n", verified());
+            },
+        ),
+        (
+            "tool step",
+            step("type: tool, tool: commit"),
+            |_| {},
+            |it| {
+                it.tool("n", done(json!(1)));
+            },
+        ),
+        (
+            "permission",
+            step("type: tool, tool: bare"),
+            |_| {},
+            |it| {
+                it.permission("n", Permission::Allow);
+            },
+        ),
+        (
+            "checks gate",
+            step("type: gate, checks: [{ check: command, run: [x] }]"),
+            |_| {},
+            |it| {
+                it.verify("n", verified());
+            },
+        ),
+        (
+            "operator gate",
+            step("type: gate, operator: true"),
+            |_| {},
+            |_| {},
+        ),
+        (
+            "condition",
+            step(&format!(
+                "{agent}, condition: {{ memory_key: k, operator: exists, on_false: wait }}"
+            )),
+            |_| {},
+            |_| {},
+        ),
+        (
+            "pre step",
+            format!("pre_steps: [{{ name: p, tool: act }}], {}", step(agent)),
+            |_| {},
+            |it| {
+                it.tool("p", done(json!(1)));
+            },
+        ),
+        (
+            "delivery to a post step",
+            format!(
+                "post_steps: [{{ name: q, tool: act }}], {}",
+                "steps: [{ slug: m, type: tool, tool: memory_list }]"
+            ),
+            |it| {
+                it.tool("q", pending("d"));
+            },
+            |it| {
+                it.deliver("d", done(json!(1)));
+            },
+        ),
+        (
+            "final verification",
+            format!(
+                "verify: [{{ check: command, run: [x] }}], {}",
+                "steps: [{ slug: m, type: tool, tool: memory_list }]"
+            ),
+            |_| {},
+            |it| {
+                it.verify("final", verified());
+            },
+        ),
+    ];
+    for (what, routine, begin, come) in table {
+        let mut it = story(&format!(
+            "@ pre_steps: [{{ name: items, tool: memory_set, args: {{ key: items, value: [1, 2] }} }}]
+             each -> done
+             each = type: map, source: {{ memory_key: items }}, iteration_deadline_ms: 500, routine: {{ {routine} }}"
+        ))
+        .verified_by_hand(&["n", "final", "bare"])
+        .start();
+        begin(&mut it);
+        assert!(it.settled.is_none(), "{what}: {:?}", it.events());
+        it.passes(500).passes(2_000);
+        it.expect_failed("iteration_failed");
+        assert_eq!(it.outcome().detail["reason"], "deadline", "{what}");
+        assert_eq!(it.outcome().step.as_deref(), Some("each"), "{what}");
+        let (told, begun) = (it.published.len(), it.dispatched.len());
+        come(&mut it);
+        assert_eq!(
+            (it.published.len(), it.dispatched.len()),
+            (told, begun),
+            "{what}"
+        );
+        assert!(it.timers.is_empty(), "{what}: {:?}", it.timers);
+        assert_eq!(it.continuation, None, "{what}");
+        let begun = it.events_of(&["n started"]).len();
+        assert!(begun <= 1, "{what}: no second iteration");
+    }
+}
