@@ -5,7 +5,8 @@ use std::sync::Arc;
 use amos_tui::engine::operation::outcome::Verdict;
 use amos_tui::engine::operation::wait::{Answer, OperatorVerdict, Permit};
 use amos_tui::engine::runner::{
-    Authorization, Authorize, Continuation, ModelTask, Refusal, ResumeRefused, ResumeRequest,
+    Authorization, Authorize, Continuation, ModelTask, Paused, Refusal, ResumeRefused,
+    ResumeRequest,
 };
 use amos_tui::engine::verify::Decision;
 use serde_json::Value;
@@ -400,4 +401,55 @@ async fn what_a_runner_left_behind_is_never_played_again() {
         (model.calls(), world.events.count("operation.started")),
         (1, 1)
     );
+}
+
+#[tokio::test]
+async fn of_two_paused_operations_each_takes_its_own_answers_and_handle_alone() {
+    // B3, B4: the same routine, the same step, the same question.
+    let world = World::new();
+    let runner = world.runner();
+    let task = ModelTask::new();
+    let one = paused(
+        runner
+            .run(world.request(OPERATOR_GATE, &task))
+            .await
+            .expect("admitted"),
+    );
+    let two = paused(
+        runner
+            .run(world.request(OPERATOR_GATE, &task))
+            .await
+            .expect("admitted"),
+    );
+    let others = two.continuation.operation().clone();
+    let before = runner.inspect(&others).await.expect("held");
+    let decided = |paused: &Paused| {
+        let verdict = OperatorVerdict {
+            verdict: Verdict::Pass,
+            reasoning: "I looked".into(),
+            output: Value::Null,
+            handoffs: Default::default(),
+            direction: None,
+        };
+        vec![(paused.waits[0].key.clone(), Answer::Decide(verdict))]
+    };
+    let (right, astray) = (decided(&one), decided(&two));
+    let (continuation, why) = refused(
+        &world,
+        &runner,
+        one.continuation,
+        |it| it.answers = astray,
+        &task,
+    )
+    .await;
+    assert!(matches!(why, Refusal::BadAnswer(_)), "{why:?}");
+    let mut request = world.consent(&task);
+    request.answers = right;
+    let resumed = runner.resume(continuation, request).await.expect("unspent");
+    assert_eq!(settled(resumed).0, "succeeded");
+    assert_eq!(runner.inspect(&others).await.as_ref(), Some(&before));
+    let mut request = world.consent(&task);
+    request.answers = decided(&two);
+    let resumed = runner.resume(two.continuation, request).await;
+    assert_eq!(settled(resumed.expect("its own")).0, "succeeded");
 }
