@@ -138,18 +138,26 @@ fn cancelling_settles_what_is_in_flight_first_and_settled_is_last() {
         ["a called act: ok", "settled cancelled"]
     );
     assert_eq!(it.late.len(), 3, "nothing that came is lost");
+    assert_eq!(it.effects(), EffectClass::AfterPartialEffects);
 }
 
 #[test]
 fn cancelling_after_a_terminal_was_reached_is_still_cancelled() {
     // P11b
-    let mut it = story("a -> done\n b -> c -> done2").start();
-    it.answer("a", pass())
+    let mut it = story("a -> done\n b -> c -> done2\n a = tools: [commit]").start();
+    it.calls("a", [tool("commit", json!({}))])
+        .tool("a", done(json!(1)))
+        .answer("a", pass())
         .expect_settled("done", "pass")
         .cancel()
         .answer("b", pass())
         .expect_cancelled();
     assert_eq!(it.submissions("c"), 0);
+    assert_eq!(
+        it.effects(),
+        EffectClass::AfterCommitment,
+        "what was done is told"
+    );
 }
 
 #[test]

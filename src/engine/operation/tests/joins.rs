@@ -93,6 +93,27 @@ fn a_join_waits_for_a_gate_that_may_still_activate_it() {
 }
 
 #[test]
+fn an_entry_that_runs_already_can_not_be_activated_once_more() {
+    // P15: the activation isn't dropped; such a graph is refused, and a loop makes its target anew.
+    let text = crate::engine::operation::tests::sketch::yaml_of(
+        "a -> g -pass-> done\n g -fail-> x\n x -> done2",
+    );
+    let entries = text.replace("entry_steps: [a]", "entry_steps: [a, x]");
+    assert_ne!(entries, text);
+    let loaded = crate::engine::routine::load(entries.as_bytes(), &Default::default());
+    let codes: Vec<_> = loaded.issues.iter().map(|it| it.code.label()).collect();
+    assert!(codes.contains(&"entry-has-incoming"), "{codes:?}");
+    let mut it = story("x -> {g, y}\n y -> done2\n g -pass-> done\n g -fail-> x").start();
+    it.answer("x", pass()).expect_running(["g", "y"]);
+    it.answer("g", fail());
+    it.expect_running(["y", "x"]).expect_lap("x", 2);
+    it.answer("x", pass());
+    assert_eq!(it.lap("y"), 1, "its old run settles first");
+    it.answer("g", pass());
+    assert_eq!(it.stopped, ["y"]);
+}
+
+#[test]
 fn a_join_of_three_runs_though_two_of_its_branches_died() {
     // B12
     let graph = "s -> {g, h, c}
