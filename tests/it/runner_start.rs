@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use amos_tui::engine::operation::memory::MEMORY_TOOLS;
 use amos_tui::engine::operation::plan::Ownership;
 use amos_tui::engine::operation::published::Published;
 use amos_tui::engine::operation::view::OperationState;
 use amos_tui::engine::ports::LogKind;
+use amos_tui::engine::routine::Known;
 use amos_tui::engine::runner::{
     Ending, LeaseRefused, ModelTask, RunRefused, RunResult, RunnerLimits,
 };
@@ -16,11 +18,11 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::world::models::{Agreeing, SlowModel};
+use crate::world::models::{Agreeing, Curious, SlowModel};
 use crate::world::stores::MemoryLog;
 use crate::world::tools::Bench;
 use crate::world::verifiers::{HangingVerifier, Scripted, waiting};
-use crate::world::{ONE_STEP, ONE_TOOL, OPERATOR_GATE, World, handle, paused, settled};
+use crate::world::{ONE_STEP, ONE_TOOL, OPERATOR_GATE, World, checked, handle, paused, settled};
 
 const WITH_INPUTS: &str = "
 routine: inputs
@@ -471,4 +473,29 @@ async fn operations_side_by_side_each_end_once_and_give_their_agent_back() {
     }
     assert!(ended.values().all(|&times| times == 1), "{ended:?}");
     assert!(ended.len() >= 20, "{ended:?}");
+}
+
+#[tokio::test]
+async fn routine_memory_is_there_whatever_tools_the_host_has() {
+    // V17: offered where a step asks for it, and no side effect of anything.
+    for fields in [
+        "plugins: [memory]",
+        "tools: [memory_set, memory_get, memory_list, memory_delete]",
+    ] {
+        let known = Known {
+            tools: MEMORY_TOOLS.map(str::to_owned).into(),
+            ..Known::default()
+        };
+        let text = ONE_STEP.replace("instructions: Write.", fields);
+        let mut world = World::new();
+        let mut request = world.request(ONE_STEP, &ModelTask::new());
+        request.routine = checked(&text, &known);
+        let model = Arc::new(Curious::default());
+        world.models = model.clone();
+        let result = world.runner().run(request).await.expect("admitted");
+        assert_eq!(settled(result).0, "succeeded");
+        let offered = model.offered();
+        let memory = offered.iter().filter(|name| name.starts_with("memory_"));
+        assert_eq!(memory.count(), 4, "{fields}: {offered:?}");
+    }
 }

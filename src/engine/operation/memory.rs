@@ -5,11 +5,65 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::engine::capability::{
+    Acknowledge, Capability, Commitment, Contract, Idempotency, Reversibility, SideEffects,
+};
 use crate::engine::operation::state::StepRef;
 use crate::engine::ports::ToolOutcome;
 
 /// The names of the tools that read and write routine memory.
 pub const MEMORY_TOOLS: [&str; 4] = ["memory_set", "memory_get", "memory_list", "memory_delete"];
+
+/// How the `memory_*` tools look to a model. They are there whatever tools the host has.
+pub fn capabilities() -> [Capability; 4] {
+    MEMORY_TOOLS.map(|name| {
+        let key = json!({ "type": "string", "minLength": 1, "description": "The key." });
+        let (description, required, properties) = match name {
+            "memory_set" => (
+                "Keeps a value in the routine's memory under a key. Gives the key.",
+                json!(["key", "value"]),
+                json!({ "key": key, "value": { "description": "Any JSON." } }),
+            ),
+            "memory_get" => (
+                "Reads a key of the routine's memory. Gives whether it was found, and its value.",
+                json!(["key"]),
+                json!({ "key": key }),
+            ),
+            "memory_delete" => (
+                "Takes a key out of the routine's memory. Gives whether it was found, and the \
+                 value it had.",
+                json!(["key"]),
+                json!({ "key": key }),
+            ),
+            _ => (
+                "Lists the keys of the routine's memory.",
+                json!([]),
+                json!({}),
+            ),
+        };
+        Capability {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            schema: json!({
+                "type": "object",
+                "required": required,
+                "additionalProperties": false,
+                "properties": properties,
+            }),
+            contract: Some(Contract {
+                authority: None,
+                // The memory ends with the operation; nothing outside it changes.
+                side_effects: SideEffects::None,
+                commitment: Commitment::None,
+                idempotency: Idempotency::Idempotent,
+                reversibility: Reversibility::Reversible,
+                concurrency: Some("calls of one operation take turns".to_owned()),
+                verification_hints: Vec::new(),
+                acknowledge: Acknowledge::NotRequired,
+            }),
+        }
+    })
+}
 
 /// What a routine remembers.
 #[derive(Debug, Clone, Default)]

@@ -193,6 +193,7 @@ use crate::engine::capability::Capability;
 use crate::engine::digest::Digest;
 use crate::engine::id::OperationId;
 use crate::engine::operation::event::Event;
+use crate::engine::operation::memory;
 use crate::engine::operation::view::OperationView;
 use crate::engine::ports::ToolOutcome;
 use crate::engine::runner::actor::{Actor, Beginning, Line};
@@ -288,10 +289,10 @@ impl RoutineRunner {
     /// [`BadLimit`] where a bound lies outside of its own bounds.
     pub fn new(ports: Ports, limits: RunnerLimits, leases: AgentLeases) -> Result<Self, BadLimit> {
         let limits = limits.checked()?;
-        let tools: BTreeMap<String, Capability> = ports
-            .tools
-            .capabilities()
+        // Routine memory is there whatever the host has; what the host says of it wins.
+        let tools: BTreeMap<String, Capability> = memory::capabilities()
             .into_iter()
+            .chain(ports.tools.capabilities())
             .map(|tool| (tool.name.clone(), tool))
             .collect();
         let digests = tools.iter().map(|(name, it)| (name.clone(), it.digest()));

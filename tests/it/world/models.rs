@@ -1,7 +1,7 @@
 //! Models.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use amos_tui::engine::ports::{
     CallArguments, Finish, ModelAnswer, ModelContext, ModelOutcome, ModelReply, ModelRequest,
@@ -43,6 +43,28 @@ impl Models for Agreeing {
                 response: Bytes::from_static(b"response"),
             }
         })
+    }
+}
+
+/// Agrees, and remembers which tools it was offered.
+#[derive(Default)]
+pub(crate) struct Curious {
+    agreeing: Agreeing,
+    offered: Mutex<Vec<String>>,
+}
+
+impl Curious {
+    /// The names of the tools of its latest request.
+    pub(crate) fn offered(&self) -> Vec<String> {
+        self.offered.lock().expect("unpoisoned").clone()
+    }
+}
+
+impl Models for Curious {
+    fn call(&self, request: ModelRequest, context: ModelContext) -> BoxFuture<'static, ModelReply> {
+        let names = request.tools.iter().map(|tool| tool.name.clone());
+        *self.offered.lock().expect("unpoisoned") = names.collect();
+        self.agreeing.call(request, context)
     }
 }
 
