@@ -232,3 +232,57 @@ fn files_of_the_other_systems_run_offline_as_they_are() {
     );
     assert_eq!(ended.of_step("tool.called", "say")[0]["outcome"], "ok");
 }
+
+/// Two maps in each other, whose inner step waits twice for its file.
+const DEEP: &str = r#"routine: deep
+pre_steps: [{ name: rows, tool: memory_set, args: { key: rows, value: [[a, b], [c]] } }]
+entry_steps: [out]
+steps:
+  - slug: out
+    type: map
+    source: { memory_key: rows }
+    routine:
+      pre_steps: [{ name: row, tool: memory_set, args: { key: row, value: "{{map.item}}" } }]
+      steps:
+        - slug: in
+          type: map
+          source: { memory_key: row }
+          routine:
+            steps:
+              - slug: n
+                type: agent
+                agent: default
+                verify: [{ check: command, run: [sh, -c, 'echo x >> {{map.item}}; test $(wc -l < {{map.item}}) -ge 3 || exit 75'], poll_ms: 100 }]
+  - { slug: done, type: terminal }
+edges: [{ from: out, to: done, purpose: End. }]
+"#;
+
+// V6, V22: each wait is taken up where it is, and nothing is sent again.
+#[test]
+fn a_wait_deep_inside_is_polled_at_its_place() {
+    let place = Place::new();
+    let name = place.file("deep.yaml", DEEP);
+    let ended = place.run(&name, &["--model", "offline", "--on-wait", "poll"]);
+    let ended = ended.expect(0);
+    for (kind, count) in [
+        ("step.submitted", 3),
+        ("model.called", 3),
+        ("operation.paused", 6),
+        ("operation.resumed", 6),
+        // The outer one's rows, and a row for each of its iterations.
+        ("tool.called", 3),
+    ] {
+        assert_eq!(ended.of(kind).len(), count, "{kind}");
+    }
+    let mut places: Vec<_> = ended
+        .of("operation.paused")
+        .iter()
+        .map(|it| it["waits"][0]["execution"].to_string())
+        .collect();
+    places.dedup();
+    assert_eq!(places.len(), 3, "{places:?}");
+    for file in ["a", "b", "c"] {
+        let looks = std::fs::read_to_string(place.workspace().join(file)).expect("looked at");
+        assert_eq!(looks, "x\nx\nx\n");
+    }
+}

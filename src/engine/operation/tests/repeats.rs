@@ -257,6 +257,22 @@ fn a_large_source_is_as_readable_as_a_small_one() {
     let mut it = story(&each(MAP, &long, REMEMBER)).start();
     it.expect_succeeded();
     assert_eq!(it.settled("each").1["total"], 2);
+    // What a pre step gave, by its memory key, and what a step gave, by its slug.
+    let items = json!(["x".repeat(30_000), "b"]);
+    let mut it = story(
+        "@ pre_steps: [{ name: p, tool: look, result_key: items }]
+         each -> t -> again -> done
+         each = type: map, source: { memory_key: items }, routine: { steps: [{ slug: n, type: tool, tool: memory_list }] }
+         t = type: tool, tool: look
+         again = type: map, source: { step: t }, routine: { steps: [{ slug: n, type: tool, tool: memory_list }] }",
+    )
+    .start();
+    it.tool("p", done(items.clone()))
+        .tool("t", done(items))
+        .expect_succeeded();
+    for step in ["each", "again"] {
+        assert_eq!(it.settled(step).1["total"], 2);
+    }
 }
 
 #[test]

@@ -135,6 +135,7 @@ fn with_post(fields: &str) -> Play {
 
 #[test]
 fn post_steps_run_after_success_and_their_failure_is_visible_by_default() {
+    // V23, O14
     let mut it = with_post("");
     it.answer("a", pass())
         .expect_running(["one"])
