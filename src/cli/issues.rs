@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::engine::routine::issue::{Issue, Severity};
+use crate::tui::text::inert_json;
 
 /// C4: one line for each file.
 #[derive(Debug, Serialize)]
@@ -34,9 +35,8 @@ impl<'a> FileReport<'a> {
 
     /// One line of JSON.
     pub(in crate::cli) fn json(&self) -> String {
-        let mut line = serde_json::to_string(self).expect("BUG: a report is plain JSON");
-        line.push('\n');
-        line
+        let line = serde_json::to_string(self).expect("BUG: a report is plain JSON");
+        inert_json(line + "\n")
     }
 
     /// Lines for people, `file:line:column: severity[code]: message`.

@@ -3,6 +3,7 @@
 //! What is for a program goes to stdout, what is for people to stderr (C3). Everything a subcommand
 //! does, a library user can do too.
 
+mod closed;
 mod exit;
 mod graph;
 mod issues;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::app;
+use crate::cli::closed::stdout_was_closed;
 
 pub use exit::Exit;
 
@@ -74,13 +76,12 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2.
-            let code = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Succeeded
+            let code = match (error.use_stderr(), error.print()) {
+                // A closed stderr has no reader to tell.
+                (true, _) => Exit::Usage,
+                (false, Ok(())) if !stdout_was_closed() => Exit::Succeeded,
+                (false, _) => Exit::Cancelled,
             };
-            // A closed stream has no reader to tell.
-            let _ = error.print();
             return code.into();
         }
     };

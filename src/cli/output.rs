@@ -2,11 +2,15 @@
 
 use std::io::{self, Write as _};
 
+use crate::cli::closed::stdout_was_closed;
 use crate::cli::exit::Exit;
 use crate::tui::text::Inert;
 
 /// Writes everything to stdout. A reader that went away is a cancellation (C2).
 pub(in crate::cli) fn print(text: &str) -> Result<(), Exit> {
+    if stdout_was_closed() {
+        return Err(Exit::Cancelled);
+    }
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

@@ -291,6 +291,11 @@ pub enum Permission {
         /// Why, for the model and for people.
         reason: String,
     },
+    /// It could only fail, so nobody is asked and nothing is dispatched: it has failed (M7).
+    Futile {
+        /// Why, for the model and for people.
+        reason: String,
+    },
 }
 
 /// What a verifier is asked.

@@ -23,7 +23,7 @@ mod clean;
 mod tests;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,6 +34,27 @@ use unicode_segmentation::UnicodeSegmentation;
 pub const TAB_STOP: usize = 8;
 /// What stands for text that was cut away; one cell wide.
 pub const ELLIPSIS: &str = "…";
+
+/// The same JSON, in which whatever could harm a terminal is written as `\u202e`: programs read the
+/// same text, and a person who sees it sees all of it. Line breaks between values stay.
+pub fn inert_json(json: String) -> String {
+    let is_harmful = |char: char| char == '\u{7f}' || clean::is_unseen(char);
+    if !json.contains(is_harmful) {
+        return json;
+    }
+    let mut inert = String::with_capacity(json.len() + 16);
+    for char in json.chars() {
+        if is_harmful(char) {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                // Writing to a string can't fail.
+                let _ = write!(inert, "\\u{unit:04x}");
+            }
+        } else {
+            inert.push(char);
+        }
+    }
+    inert
+}
 
 /// Text that can be drawn without harm. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

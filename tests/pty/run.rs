@@ -99,6 +99,23 @@ impl Person {
     }
 }
 
+// T8, M7: what a command writes to its terminal would be drawn over ours.
+#[test]
+fn a_command_has_no_terminal_to_write_to() {
+    let file = r#"
+routine: intruder
+entry_steps: [draw]
+steps:
+  - { slug: draw, type: tool, tool: run_command, args: { argv: [sh, -c, "printf 'DRA%s\n' WN >/dev/tty"] } }
+  - { slug: done, type: terminal }
+edges: [{ from: draw, to: done }]
+"#;
+    let person = Person::runs(file, &["--allow", "run_command"]);
+    let (code, written) = person.ends();
+    assert_eq!(code, 1, "{written}");
+    assert!(!written.contains("DRAWN"), "{written}");
+}
+
 // T3, T5: it shows first what is looked at again and what isn't repeated.
 #[test]
 fn a_person_confirms_the_demo() {

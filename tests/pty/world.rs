@@ -57,7 +57,11 @@ impl World {
     }
 
     /// Starts a program in a terminal of so many columns and rows.
-    pub(crate) fn start_at((columns, rows): (u16, u16), command: CommandBuilder) -> Self {
+    pub(crate) fn start_at((columns, rows): (u16, u16), mut command: CommandBuilder) -> Self {
+        // Else the library starts it in the home folder, which there need not be.
+        if command.get_cwd().is_none() {
+            command.cwd(std::env::temp_dir());
+        }
         let pty = native_pty_system()
             .openpty(size(columns, rows))
             .expect("a pseudo-terminal");

@@ -7,10 +7,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Format;
+use crate::cli::closed::stdout_was_closed;
 use crate::engine::operation::published::{PublicEvent, Published};
 use crate::engine::runner::Progress;
 use crate::host::session::wording;
-use crate::tui::text::Inert;
+use crate::tui::text::{Inert, inert_json};
 
 /// Writes events to stdout. When that fails, nobody reads any more: the run is cancelled.
 ///
@@ -33,6 +34,9 @@ impl Printer {
     /// Starts the thread.
     pub(super) fn start(format: Format) -> io::Result<Self> {
         let closed = CancellationToken::new();
+        if stdout_was_closed() {
+            closed.cancel();
+        }
         // Unbounded, as what comes before it: an operation must not wait for a reader.
         let (entries, received) = mpsc::channel();
         let fails = closed.clone();
@@ -63,7 +67,7 @@ impl Printer {
 impl Progress for Printer {
     fn published(&self, event: &Published) {
         let line = match self.format {
-            Format::Json => serde_json::to_string(event).ok(),
+            Format::Json => serde_json::to_string(event).ok().map(inert_json),
             Format::Text => line(&event.event),
         };
         if let Some(mut line) = line {

@@ -225,6 +225,10 @@ impl Run {
             printer,
         } = self;
         let cancellation = printer.closed().clone();
+        // Before anything is done, where nobody would be told of it.
+        if cancellation.is_cancelled() {
+            return Exit::Cancelled;
+        }
         let mut live = match session.start(&prepared, inputs, cancellation) {
             Ok(live) => live,
             Err(error) => return Trouble::caused(error).hint(hint).report(),

@@ -102,11 +102,12 @@ impl Operation {
             Some(owner @ (Owner::Step(at) | Owner::Turn(Seat { at, .. })))
                 if self.takes(at, request) =>
             {
-                self.with_call(owner, |_, call| {
+                self.with_call(owner, |operation, call| {
                     call.at = match permission {
                         Permission::Allow => CallAt::Ready,
                         Permission::Ask { reason } => CallAt::Permission { reason },
                         Permission::Deny { reason } => return Some(CallEnd::Denied(reason)),
+                        Permission::Futile { reason } => return Some(operation.futile(reason)),
                     };
                     None
                 });
@@ -116,6 +117,12 @@ impl Operation {
             Some(Owner::Final(_) | Owner::Receipts) | None => {}
         }
         self.settle_if_quiet();
+    }
+
+    /// A call that could only fail: a failed one like any other, but nothing was dispatched (L5).
+    pub(super) fn futile(&mut self, reason: String) -> CallEnd {
+        self.usage.tool_calls += 1;
+        CallEnd::Replied(ToolOutcome::Failed { reason })
     }
 
     pub(super) fn tool_replied(&mut self, request: RequestId, outcome: ToolOutcome) {

@@ -1,5 +1,9 @@
 //! Builds what a verifier sees (V13). Full bodies stand once, small tool results inline, everything
 //! else is a source reference.
+//!
+//! What the machine itself makes out of a body is left out, since the view would hold it twice and
+//! could outgrow its budget by that alone: handoffs of steps without a model (G5) are null, and the
+//! output of the whole is what its terminals hold.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +11,11 @@ use crate::engine::evidence::SourceHeader;
 use crate::engine::id::SourceId;
 use crate::engine::operation::Operation;
 use crate::engine::operation::state::{
-    Bodies, Claimed, Looks, SeriesOutcome, Settled, StepRef, StepState, ToolRecord,
+    Bodies, Claim, Claimed, Looks, SeriesOutcome, Settled, StepRef, StepState, ToolRecord,
 };
 use crate::engine::operation::work::{body_json, is_inline};
 use crate::engine::routine::definition::StepKind;
+use crate::engine::routine::graph::{RoutineGraph, StepIndex};
 use crate::engine::verify::{Observation, ObservationPhase, Oversized};
 
 impl Operation {
@@ -29,7 +34,7 @@ impl Operation {
             ..
         } = claimed;
         let result = match bodies {
-            Bodies::Inline => body_json(graph, claim),
+            Bodies::Inline => result_json(graph, at.step, claim),
             Bodies::Receipts => self.receipt_of(body),
         };
         let tools: Vec<Value> = claim
@@ -60,37 +65,11 @@ impl Operation {
         bodies: Bodies,
     ) -> Result<Observation, Oversized> {
         let mut view = self.step_view(at, looks, bodies);
+        // There is no output of its own yet: it judges what its predecessors gave.
         view.insert("result".into(), Value::Null);
-        // What the gate judges: there is no output of its own yet.
-        view.insert("output".into(), self.judged(at, bodies));
         view.insert("tools".into(), json!([]));
         view.insert("sources".into(), json!([]));
         self.freeze(ObservationPhase::Step, view.into())
-    }
-
-    /// The output of the one direct predecessor, with several an object by slug.
-    fn judged(&self, at: StepRef, bodies: Bodies) -> Value {
-        let graph = &self.executions[at.execution].graph;
-        let mut outputs: Vec<(&str, Value)> = self
-            .predecessors(at)
-            .into_iter()
-            .map(|(step, settled)| {
-                let output = match (bodies, &settled.body) {
-                    (Bodies::Receipts, Some(body)) => self.receipt_of(body),
-                    (Bodies::Inline | Bodies::Receipts, _) => settled.claim.output.clone(),
-                };
-                (graph.step(step).slug.as_str(), output)
-            })
-            .collect();
-        match outputs.len() {
-            0 => Value::Null,
-            1 => outputs.remove(0).1,
-            _ => outputs
-                .into_iter()
-                .map(|(slug, output)| (slug.to_owned(), output))
-                .collect::<Map<_, _>>()
-                .into(),
-        }
     }
 
     fn step_view(&self, at: StepRef, looks: &Looks, bodies: Bodies) -> Map<String, Value> {
@@ -192,10 +171,6 @@ impl Operation {
                 terminals.insert(root.graph.step(step).slug.clone(), output);
             }
         }
-        let output = match terminals.len() {
-            1 => terminals.values().next().cloned().unwrap_or_default(),
-            _ => Value::Object(terminals.clone()),
-        };
         let series = |outcomes: &[SeriesOutcome]| -> Value {
             outcomes
                 .iter()
@@ -206,7 +181,6 @@ impl Operation {
         view.insert("execution".into(), json!(root.id));
         view.insert("step".into(), Value::Null);
         view.insert("lap".into(), Value::Null);
-        view.insert("output".into(), output);
         view.insert("terminals".into(), terminals.into());
         view.insert("post_steps".into(), series(&root.post));
         // References to every source could outgrow the view; the index leads to them all (V29).
@@ -317,6 +291,28 @@ impl Operation {
         );
         sources
     }
+}
+
+/// A step's result as its own view holds it.
+fn result_json(graph: &RoutineGraph, step: StepIndex, claim: &Claim) -> Value {
+    let mut result = body_json(graph, claim);
+    let is_made_of_the_output = match &graph.step(step).kind {
+        StepKind::Tool(_) | StepKind::Map(_) | StepKind::Fold(_) | StepKind::Until(_) => true,
+        StepKind::Agent(_)
+        | StepKind::Gate(_)
+        | StepKind::Council(_)
+        | StepKind::Terminal { .. }
+        | StepKind::TerminalFail { .. } => false,
+    };
+    if let (true, Some(handoffs)) = (
+        is_made_of_the_output,
+        result.get_mut("handoffs").and_then(Value::as_object_mut),
+    ) {
+        handoffs
+            .values_mut()
+            .for_each(|handoff| *handoff = Value::Null);
+    }
+    result
 }
 
 /// A source as an observation refers to it.

@@ -82,8 +82,9 @@ impl Operation {
                 CallArguments::Malformed(_) => Answer::Wrong(vec![malformed(tool)]),
             },
             (calls, ending) => {
-                let problem = |call| call_problem(call, ending);
-                let problems: Vec<String> = calls.iter().filter_map(problem).collect();
+                let problem = |call| call_problem(call, ending, calls);
+                let mut problems: Vec<String> = calls.iter().filter_map(problem).collect();
+                problems.dedup();
                 if problems.is_empty() {
                     Answer::Calls
                 } else {
@@ -126,7 +127,9 @@ impl Operation {
                 CallArguments::Malformed(_) => vec![malformed(&call.name)],
                 CallArguments::Json(args) => {
                     let ending = self.read_ending(seat.at, &turn.goal, args);
-                    ending.err().unwrap_or_else(|| vec![NOT_ALONE.to_owned()])
+                    ending
+                        .err()
+                        .unwrap_or_else(|| vec![not_alone(&call.name, turn.last_calls())])
                 }
             };
             let correction = turn.goal.correction(&problems);
@@ -225,19 +228,42 @@ enum Answer {
     Wrong(Vec<String>),
 }
 
-const NOT_ALONE: &str =
-    "the verdict came before the results of the other calls were known; look at them first";
-
-fn call_problem(call: &ToolCall, ending: Option<&str>) -> Option<String> {
+fn call_problem(call: &ToolCall, ending: Option<&str>, calls: &[ToolCall]) -> Option<String> {
     match &call.arguments {
         CallArguments::Malformed(_) => Some(malformed(&call.name)),
-        CallArguments::Json(_) if Some(call.name.as_str()) == ending => Some(NOT_ALONE.to_owned()),
+        CallArguments::Json(_) if Some(call.name.as_str()) == ending => {
+            Some(not_alone(&call.name, calls))
+        }
         CallArguments::Json(_) => None,
+    }
+}
+
+/// What is wrong with a verdict that wasn't the answer's only call.
+fn not_alone(ending: &str, calls: &[ToolCall]) -> String {
+    match calls.iter().filter(|call| call.name == ending).count() {
+        0 | 1 => "the verdict came before the results of the other calls were known; look at them \
+                  first"
+            .to_owned(),
+        several => format!(
+            "`{ending}` was called {several} times in one answer, and only one verdict can count"
+        ),
     }
 }
 
 fn malformed(tool: &str) -> String {
     format!("the arguments of `{tool}` are not valid JSON")
+}
+
+impl Turn {
+    /// The calls of the model's latest answer.
+    fn last_calls(&self) -> &[ToolCall] {
+        let latest = self.messages.iter().rev();
+        let mut answers = latest.filter_map(|message| match &**message {
+            Message::Assistant { calls, .. } => Some(calls.as_slice()),
+            Message::User(_) | Message::ToolResult { .. } => None,
+        });
+        answers.next().unwrap_or_default()
+    }
 }
 
 impl Goal {

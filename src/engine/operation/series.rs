@@ -103,6 +103,10 @@ impl Operation {
             Permission::Deny { reason } => {
                 self.series_call_over(execution, CallEnd::Denied(reason))
             }
+            Permission::Futile { reason } => {
+                let end = self.futile(reason);
+                self.series_call_over(execution, end);
+            }
         }
     }
 

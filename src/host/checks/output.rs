@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::engine::verify::{Finding, Observation, ObservationPhase};
 use crate::host::checks::{blocked, uncertain};
@@ -17,21 +17,45 @@ pub(super) struct Wanted {
 }
 
 pub(super) fn find(observation: &Observation, wanted: &Wanted) -> Finding {
-    let view = observation.json();
-    let output = match observation.phase() {
-        // A gate that is decided by checks has no output yet: it judges what came in.
-        ObservationPhase::Step => view
-            .pointer("/result/output")
-            .or_else(|| view.get("output")),
-        ObservationPhase::Final => view.get("output"),
-    };
-    let Some(output) = output else {
+    let Some(output) = judged(observation) else {
         return blocked("there is no output");
     };
-    match wrong(output, wanted) {
+    match wrong(&output, wanted) {
         Ok(wrong) if wrong.is_empty() => Finding::Verified,
         Ok(wrong) => blocked(wrong.join(", ")),
         Err(reason) => uncertain(reason),
+    }
+}
+
+/// The output that is looked at.
+fn judged(observation: &Observation) -> Option<Cow<'_, Value>> {
+    let view = observation.json();
+    match observation.phase() {
+        ObservationPhase::Step => match view.get("result")? {
+            // A gate that is decided by checks has no output yet: it judges what came in.
+            Value::Null => only_or_all(view, "predecessors", |result| result.get("output")),
+            result => result.get("output").map(Cow::Borrowed),
+        },
+        ObservationPhase::Final => only_or_all(view, "terminals", Some),
+    }
+}
+
+/// The one value of an object's field, with several an object by slug.
+fn only_or_all<'a>(
+    view: &'a Value,
+    field: &str,
+    part: impl Fn(&'a Value) -> Option<&'a Value>,
+) -> Option<Cow<'a, Value>> {
+    let all = view.get(field)?.as_object()?;
+    let mut parts = all.iter().map(|(slug, whole)| (slug, part(whole)));
+    match (parts.next(), all.len()) {
+        (None, _) => Some(Cow::Owned(Value::Null)),
+        (Some((_, only)), 1) => only.map(Cow::Borrowed),
+        (Some(first), _) => std::iter::once(first)
+            .chain(parts)
+            .map(|(slug, part)| Some((slug.clone(), part?.clone())))
+            .collect::<Option<Map<_, _>>>()
+            .map(|all| Cow::Owned(Value::Object(all))),
     }
 }
 

@@ -284,11 +284,21 @@ async fn an_output_is_judged_by_its_shape_and_records_no_attempt() {
     );
     assert_eq!(world.said(remote).await.0, "uncertain");
     world.phase = ObservationPhase::Final;
-    world.observed = json!({"output": "all", "terminals": {}});
-    assert_eq!(
-        world.said(output(None, Some("all"), None)).await.0,
-        "verified"
+    world.observed = json!({"terminals": {"done": "all"}});
+    let whole = || output(Some(json!({"const": "all"})), None, None);
+    assert_eq!(world.said(whole()).await.0, "verified");
+    world.observed = json!({"terminals": {"one": "all", "two": "all"}});
+    let both = output(
+        Some(json!({"const": {"one": "all", "two": "all"}})),
+        None,
+        None,
     );
+    assert_eq!(world.said(both).await.0, "verified");
+    world.phase = ObservationPhase::Step;
+    world.observed = json!({"result": null, "predecessors": {"a": {"output": "all"}}});
+    assert_eq!(world.said(whole()).await.0, "verified");
+    world.observed = json!({"result": {"receipt": {}}, "predecessors": {"a": {"output": "all"}}});
+    assert_eq!(world.said(whole()).await.0, "blocked");
     world.observed = json!({});
     assert_eq!(
         world.said(output(None, Some("all"), None)).await.0,

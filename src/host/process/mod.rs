@@ -1,5 +1,8 @@
 //! Runs one command without a shell, in a process group of its own that ends with it (M7).
 //!
+//! The group stands in a session of its own as well: a command has no controlling terminal, so it can
+//! neither draw over the screen nor read what a person types.
+//!
 //! However the command ends (by itself, by its time limit, by cancellation, by too much output, or
 //! because nobody waits for it any more), its whole group is ended too. A process that left the group
 //! may live on, but can't make us wait: what still holds the pipes is left behind after a moment.
@@ -212,8 +215,8 @@ fn start(command: &Command) -> Result<(Child, Group), NotStarted> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true);
+    in_a_session_of_its_own(&mut system);
     for name in WITHHELD_VARIABLES {
         system.env_remove(name);
     }
@@ -224,6 +227,16 @@ fn start(command: &Command) -> Result<(Child, Group), NotStarted> {
         .and_then(|id| i32::try_from(id).ok())
         .and_then(Pid::from_raw);
     Ok((child, Group { leader }))
+}
+
+/// Leading a session, the command leads a group of the same number too.
+#[allow(unsafe_code)]
+fn in_a_session_of_its_own(system: &mut tokio::process::Command) {
+    // SAFETY: what runs between fork and exec is one system call; it allocates nothing and takes no
+    // lock that another thread could hold.
+    unsafe {
+        system.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+    }
 }
 
 /// Feeds a command. That it doesn't read to the end is its own business.

@@ -42,6 +42,19 @@ async fn a_command_gives_its_code_and_both_outputs() {
     );
 }
 
+// M7: a terminal that a command could write to would be the one that shows the screen.
+#[tokio::test]
+async fn a_command_leads_a_session_and_a_group_of_its_own() {
+    let (child, _group) = start(&command(&["sleep", "60"])).expect("started");
+    let id = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .expect("an id");
+    let leads = Some(nix::unistd::Pid::from_raw(id));
+    assert_eq!(nix::unistd::getsid(leads).ok(), leads);
+    assert_eq!(nix::unistd::getpgid(leads).ok(), leads);
+}
+
 #[tokio::test]
 async fn no_shell_reads_the_arguments() {
     let ended = ended(command(&["echo", "$HOME; *"])).await;

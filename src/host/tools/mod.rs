@@ -2,7 +2,7 @@
 //!
 //! A call's arguments are checked against the tool's schema before anything is done. A call that
 //! can only fail (an unknown name, arguments that don't fit, a path outside the workspace) is never
-//! a question to a person (M7): it is let through and answered as failed.
+//! a question to a person (M7): it has failed before it is dispatched.
 //!
 //! Routine memory is the engine's: its tools are described here and answered there.
 
@@ -12,8 +12,8 @@ mod run_command;
 mod synthetic_tools;
 mod write_file;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -21,10 +21,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::engine::capability::Capability;
-use crate::engine::digest::Digest;
 use crate::engine::id::OperationId;
 use crate::engine::ports::{Permission, ToolContext, ToolOutcome, Toolbox};
-use crate::host::permission::{Permissions, Policy};
+use crate::host::permission::Permissions;
 use crate::host::schema::Schema;
 use crate::host::synthetic::SyntheticJobs;
 use crate::host::workspace::Workspace;
@@ -64,21 +63,12 @@ trait Tool: Send + Sync {
 pub struct HostTools {
     tools: BTreeMap<String, Entry>,
     permissions: Permissions,
-    refused: Mutex<HashMap<CallKey, String>>,
 }
 
 struct Entry {
     tool: Box<dyn Tool>,
     capability: Capability,
     schema: Schema,
-}
-
-/// An exact call: what a permission was given for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct CallKey {
-    operation: OperationId,
-    tool: String,
-    args: Digest,
 }
 
 impl HostTools {
@@ -109,7 +99,6 @@ impl HostTools {
         Self {
             tools: tools.into_iter().map(entry).collect(),
             permissions,
-            refused: Mutex::default(),
         }
     }
 
@@ -131,10 +120,6 @@ impl HostTools {
             None => Ok(entry),
         }
     }
-
-    fn refused(&self) -> MutexGuard<'_, HashMap<CallKey, String>> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Toolbox for HostTools {
@@ -143,23 +128,11 @@ impl Toolbox for HostTools {
         entries.map(|entry| entry.capability.clone()).collect()
     }
 
-    fn permission(&self, operation: &OperationId, tool: &str, args: &Value) -> Permission {
-        let key = CallKey {
-            operation: operation.clone(),
-            tool: tool.to_owned(),
-            args: Digest::of_json(args),
-        };
-        let admitted = self.admit(tool, args).map(drop);
-        let mut refused = self.refused();
-        refused.remove(&key);
-        match (self.permissions.policy(tool), admitted) {
-            (Policy::Ask, Err(reason)) => {
-                // Nobody is asked, so nobody has allowed it: the call is bound to fail from now on,
-                // even if the path leads inside when it comes.
-                refused.insert(key, reason);
-                Permission::Allow
-            }
-            (Policy::Ask | Policy::Allow | Policy::Deny, _) => self.permissions.permission(tool),
+    fn permission(&self, _operation: &OperationId, tool: &str, args: &Value) -> Permission {
+        match (self.permissions.permission(tool), self.admit(tool, args)) {
+            (denied @ Permission::Deny { .. }, _) => denied,
+            (_, Err(reason)) => Permission::Futile { reason },
+            (permission, Ok(_)) => permission,
         }
     }
 
@@ -169,16 +142,8 @@ impl Toolbox for HostTools {
         args: Value,
         context: ToolContext,
     ) -> BoxFuture<'static, ToolOutcome> {
-        let key = CallKey {
-            operation: context.operation.clone(),
-            tool: tool.to_owned(),
-            args: Digest::of_json(&args),
-        };
-        let admitted = match self.refused().remove(&key) {
-            Some(reason) => Err(reason),
-            None => self.admit(tool, &args),
-        };
-        match admitted {
+        // Looked at again: what a path leads to may have changed since.
+        match self.admit(tool, &args) {
             Ok(entry) => entry.tool.call(args, context),
             Err(reason) => async { ToolOutcome::Failed { reason } }.boxed(),
         }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::engine::capability::{Commitment, SideEffects};
+use crate::engine::digest::Digest;
 use crate::engine::evidence::Place;
 use crate::engine::id::{Generation, Lap};
 use crate::host::synthetic::SyntheticAct;
@@ -161,7 +162,7 @@ async fn arguments_that_do_not_fit_fail_before_anything_is_done() {
         assert!(reason.contains("don't fit"), "{tool} {args}: {reason}");
         assert_eq!(
             world.permission(tool, &args),
-            Permission::Allow,
+            Permission::Futile { reason },
             "nobody is asked"
         );
     }
@@ -209,41 +210,37 @@ fn effects_ask_and_reads_do_not() {
 async fn a_path_outside_is_a_failed_call_and_never_a_question() {
     let world = World::open();
     for (tool, args) in [
-        ("read_file", json!({"path": "../secret"})),
         ("write_file", json!({"path": "../made", "text": ""})),
         (
             "run_command",
             json!({"argv": ["touch", "made"], "cwd": ".."}),
         ),
     ] {
-        assert_eq!(world.permission(tool, &args), Permission::Allow);
-        let reason = world.failed(tool, args).await;
+        let reason = world.failed(tool, args.clone()).await;
         assert!(reason.contains("outside the workspace"), "{reason}");
+        assert_eq!(world.permission(tool, &args), Permission::Futile { reason });
     }
+    let reason = world
+        .failed("read_file", json!({"path": "../secret"}))
+        .await;
+    assert!(reason.contains("outside the workspace"), "{reason}");
     assert!(!world.folder.path().join("made").exists());
 }
 
 // M7: between the question and the call, a link changes where the path leads.
 #[tokio::test]
-async fn a_call_that_was_let_through_to_fail_still_fails_when_its_path_leads_inside() {
+async fn a_call_that_was_allowed_fails_when_its_path_leads_outside_by_then() {
     let world = World::open();
     let link = world.folder.path().join("w/link");
-    symlink("..", &link).expect("a link");
-    let args = json!({"path": "link/x", "text": "x"});
-    assert_eq!(world.permission("write_file", &args), Permission::Allow);
-    std::fs::remove_file(&link).expect("removed");
     std::fs::create_dir(&link).expect("a folder");
-    assert!(
-        world
-            .failed("write_file", args.clone())
-            .await
-            .contains("outside")
-    );
-    assert!(matches!(
-        world.permission("write_file", &args),
-        Permission::Ask { .. }
-    ));
-    world.done("write_file", args).await;
+    let args = json!({"path": "link/x", "text": "x"});
+    let permission = world.permission("write_file", &args);
+    assert!(matches!(permission, Permission::Ask { .. }));
+    std::fs::remove_dir(&link).expect("removed");
+    symlink("..", &link).expect("a link");
+    let reason = world.failed("write_file", args).await;
+    assert!(reason.contains("outside"), "{reason}");
+    assert!(!world.folder.path().join("x").exists());
 }
 
 // V15

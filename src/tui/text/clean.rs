@@ -237,7 +237,7 @@ fn is_conjoining(char: char) -> bool {
 }
 
 /// Characters that show nothing or change how others are shown.
-fn is_unseen(char: char) -> bool {
+pub(in crate::tui::text) fn is_unseen(char: char) -> bool {
     matches!(char,
         '\u{80}'..='\u{9f}'
         | '\u{ad}'

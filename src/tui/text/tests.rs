@@ -288,3 +288,13 @@ fn a_wide_character_leaves_no_background_behind() {
         assert_eq!(cell.bgcolor(), vt100::Color::Idx(4), "column {column}");
     }
 }
+
+#[test]
+fn json_says_the_same_in_characters_that_show() {
+    let text = "a\u{7f}\u{9b}31m\u{202e}\u{e0041}é👍\"\n";
+    let json = serde_json::to_string(text).expect("text");
+    let inert = inert_json(json.clone());
+    assert_eq!(inert, r#""a\u007f\u009b31m\u202e\udb40\udc41é👍\"\n""#);
+    assert_eq!(serde_json::from_str::<String>(&inert).expect("JSON"), text);
+    assert_eq!(inert_json("[1]\n".into()), "[1]\n");
+}

@@ -146,6 +146,7 @@ fn paths_outside_the_workspace_fail_without_a_question() {
         ] {
             let ended = run(&place, &tool(name, &args, ""), &[]).expect(1);
             assert_eq!(ended.settled()["reason"], "tool_failed", "{name} {path}");
+            assert_eq!(ended.settled()["effects"], "before_effects");
             assert_eq!(outcomes(&ended), ["failed"]);
         }
     }

@@ -222,4 +222,16 @@ fn text_for_people_is_inert_and_holds_no_json() {
         "{ended:?}"
     );
     ended.says("model: openai/m");
+    let output = "red \u{1b}[31m and \u{202e}back \u{9b}2J \u{7f}";
+    let provider =
+        Provider::answering(move |_, _| route("pass", output, &[("done", json!({"a": 1}))]));
+    let ended = provider
+        .run(&provider.place(), crate::cli::gates::ONE, &[])
+        .expect(0);
+    assert!(!outlaws(&ended.stdout), "{}", ended.stdout);
+    assert_eq!(
+        ended.settled()["outputs"]["done"],
+        output,
+        "programs read the same"
+    );
 }

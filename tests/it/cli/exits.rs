@@ -183,7 +183,13 @@ fn a_closed_stdout_cancels_without_a_panic() {
 #[test]
 fn a_closed_stdout_is_four_everywhere() {
     let linear = demo("linear");
-    for arguments in [&["schema"][..], &["graph", &linear], &["validate", &linear]] {
+    for arguments in [
+        &["schema"][..],
+        &["graph", &linear],
+        &["validate", &linear],
+        &["--help"],
+        &["--version"],
+    ] {
         let place = Place::new();
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
@@ -193,6 +199,30 @@ fn a_closed_stdout_is_four_everywhere() {
         assert_eq!(output.status.code(), Some(4), "{arguments:?} {stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");
     }
+}
+
+// C2: also where there never was one; the standard library puts `/dev/null` in its place.
+#[test]
+fn a_stdout_that_was_closed_from_the_start_is_four_everywhere() {
+    for arguments in [
+        "run \"$FILE\" --format json",
+        "run \"$FILE\"",
+        "validate \"$FILE\"",
+        "graph \"$FILE\"",
+        "schema",
+        "--version",
+        "run --help",
+    ] {
+        let place = Place::new();
+        let mut command = place.shell(&format!("exec \"$AMOS\" {arguments} >&-"));
+        command.env("FILE", demo("linear"));
+        let ended = Running::start(command).end().expect(4);
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    }
+    let place = Place::new();
+    let mut command = place.command(&["run", &demo("linear")]);
+    let output = command.stdout(Stdio::null()).output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "/dev/null is a stdout");
 }
 
 #[test]

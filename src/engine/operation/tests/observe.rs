@@ -173,6 +173,31 @@ fn a_large_tool_result_is_a_reference() {
 }
 
 #[test]
+fn every_body_stands_once_whatever_is_made_of_it() {
+    // V13
+    let body = "b".repeat(6_000);
+    let mut it = story(
+        "t -> {g, u}\n g -pass-> done\n u -> done
+         t = type: tool, tool: act
+         g = checks: [{ check: output, contains: b }]
+         u = type: tool, tool: look",
+    )
+    .max_observation_bytes(8 * 1024)
+    .start();
+    it.tool("t", done(json!(body))).tool("u", done(json!(1)));
+    let mut whole = story("t -> done\n t = type: tool, tool: act")
+        .max_observation_bytes(8 * 1024)
+        .start();
+    whole.tool("t", done(json!(body)));
+    for (it, step) in [(&it, "t"), (&it, "g"), (&it, "u"), (&whole, "final")] {
+        let seen = it.seen(step).observation.json().to_string();
+        assert_eq!(seen.matches(&body).count(), 1, "{step}: {seen}");
+    }
+    let seen = it.seen("t").observation.json();
+    assert_eq!(seen["result"]["handoffs"], json!({ "g": null, "u": null }));
+}
+
+#[test]
 fn the_final_view_holds_terminals_and_post_steps() {
     // V13
     let mut it = story("@ post_steps: [{ name: write, tool: act }]\n a -> done").start();
@@ -181,12 +206,8 @@ fn the_final_view_holds_terminals_and_post_steps() {
         .expect_succeeded();
     let seen = it.seen("final").observation.json();
     assert_eq!(
-        (&seen["phase"], &seen["output"], &seen["terminals"]),
-        (
-            &json!("final"),
-            &json!("the notes"),
-            &json!({ "done": "the notes" })
-        )
+        (&seen["phase"], &seen["terminals"]),
+        (&json!("final"), &json!({ "done": "the notes" }))
     );
     let write = &seen["post_steps"][0];
     assert_eq!(

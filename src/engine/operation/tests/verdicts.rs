@@ -113,6 +113,25 @@ fn a_handoff_that_does_not_fit_its_schema_is_corrected() {
 }
 
 #[test]
+fn of_two_verdicts_in_one_answer_none_counts_and_the_model_is_told_why() {
+    let mut it = story("a -> b -> done").start();
+    let verdict = || route(passing(json!([entry("b", json!({ "x": 1 }))])));
+    it.calls("a", [verdict(), verdict()]);
+    let told = it.latest_request("a", 1);
+    assert!(
+        told.last().contains("was called 2 times"),
+        "{}",
+        told.last()
+    );
+    assert!(!told.last().contains("other calls"), "{}", told.last());
+    it.answer("a", pass()).expect_running(["b"]);
+    let mut it = story("a -> b -> done\n a = corrections: 0").start();
+    it.calls("a", [verdict(), verdict()]);
+    let reason = it.wait("a").reason;
+    assert_eq!(reason.matches("was called 2 times").count(), 1, "{reason}");
+}
+
+#[test]
 fn malformed_arguments_are_corrected_and_never_guessed() {
     // M3, B18
     let mut it = story(LINE).start();

@@ -330,6 +330,33 @@ fn a_person_may_allow_or_deny_one_exact_call() {
 }
 
 #[test]
+fn a_call_that_can_only_fail_has_failed_without_being_dispatched() {
+    // M7, L5
+    let futile = || Permission::Futile {
+        reason: "it leads outside".into(),
+    };
+    let mut it = story("a -> done\n a = tools: [act]")
+        .permitted_by_hand(&["act"])
+        .start();
+    it.calls("a", [tool("act", json!({}))])
+        .permission("a", futile());
+    assert!(it.latest_request("a", 1).last().contains("leads outside"));
+    assert_eq!(it.events_of(&["a called"]), ["a called act: failed"]);
+    it.answer("a", fail());
+    assert_eq!(it.effects(), EffectClass::BeforeEffects);
+    for routine in [
+        "a -> done\n a = type: tool, tool: act",
+        "@ pre_steps: [{ name: a, tool: act }]\n b -> done",
+    ] {
+        let mut it = story(routine).permitted_by_hand(&["act"]).start();
+        it.permission("a", futile());
+        assert!(it.dispatched.is_empty());
+        assert_eq!(it.effects(), EffectClass::BeforeEffects);
+        assert_eq!(it.outcome().usage.tool_calls, 1);
+    }
+}
+
+#[test]
 fn a_denied_call_is_told_to_the_model_and_recorded() {
     // M6
     let deny = Permission::Deny {

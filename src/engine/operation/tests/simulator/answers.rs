@@ -1,20 +1,14 @@
-//! What the random world answers: models, tools, the host, verifiers and persons, well or badly.
+//! What the random world answers beside its models: tools, the host, verifiers and persons, well or badly.
 
-use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::engine::evidence::Place;
 use crate::engine::operation::event::VerifierFailure;
 use crate::engine::operation::outcome::Verdict;
 use crate::engine::operation::tests::simulator::chance::Chance;
-use crate::engine::operation::tests::simulator::world::{Kind, World};
 use crate::engine::operation::wait::{
     Accepting, Answer, Direction, OperatorVerdict, Permit, Question, Wait, WaitKind, Way,
 };
-use crate::engine::ports::{
-    CallArguments, Finish, ModelAnswer, ModelOutcome, ModelReply, Permission, TokenUsage, ToolCall,
-    ToolOutcome,
-};
+use crate::engine::ports::{Permission, ToolOutcome};
 use crate::engine::routine::definition::{Check, CheckKind};
 use crate::engine::verify::{
     Attestation, AttestationVerdict, CheckResult, Decision, Finding, Held,
@@ -29,162 +23,6 @@ pub(super) enum Manner {
     Mild,
     /// Everything is answered well.
     Kind,
-}
-
-/// What a model makes of a request.
-pub(super) fn reply(
-    chance: &mut Chance,
-    manner: Manner,
-    world: &World,
-    place: &Place,
-) -> ModelReply {
-    let is_gate = world.kind(&place.step) == Some(Kind::AgentGate);
-    let fails = if is_gate { 30 } else { 2 };
-    let choice = match manner {
-        Manner::Kind => 0,
-        Manner::Mild if is_gate => chance.weighed(&[60, 20, 2, 2, 10]),
-        Manner::Mild => chance.weighed(&[80, 0, 2, 2, 16]),
-        Manner::Wild => chance.weighed(&[50, fails, 7, 4, 22, 1, 1, 1, 1, 1, 1]),
-    };
-    let outcome = match choice {
-        0 => called(vec![routed(chance, world, place, Verdict::Pass)]),
-        1 => called(vec![routed(chance, world, place, Verdict::Fail)]),
-        2 => called(vec![wrongly_routed(chance, world, place)]),
-        3 => answered(None, Finish::Complete),
-        4 => called(calls(chance, world, place)),
-        5 => answered(
-            Some(routed(chance, world, place, Verdict::Pass)),
-            Finish::CutOff,
-        ),
-        6 => answered(
-            None,
-            Finish::Refused {
-                reason: "no".into(),
-            },
-        ),
-        7 => ModelOutcome::NotTaken {
-            reason: "overloaded".into(),
-        },
-        8 => ModelOutcome::NoAnswer {
-            reason: "reset".into(),
-        },
-        9 => ModelOutcome::Unreadable {
-            reason: "html".into(),
-        },
-        _ => ModelOutcome::Stopped,
-    };
-    let response = match &outcome {
-        ModelOutcome::Answered(_) | ModelOutcome::Unreadable { .. } => "response",
-        ModelOutcome::NotTaken { .. } | ModelOutcome::NoAnswer { .. } | ModelOutcome::Stopped => "",
-    };
-    ModelReply {
-        outcome,
-        request: Bytes::from_static(b"request"),
-        response: Bytes::from_static(response.as_bytes()),
-    }
-}
-
-fn answered(call: Option<ToolCall>, finish: Finish) -> ModelOutcome {
-    ModelOutcome::Answered(ModelAnswer {
-        text: Some("well".into()),
-        calls: call.into_iter().collect(),
-        finish,
-        usage: TokenUsage {
-            input_tokens: 3,
-            output_tokens: 2,
-        },
-    })
-}
-
-fn called(calls: Vec<ToolCall>) -> ModelOutcome {
-    ModelOutcome::Answered(ModelAnswer {
-        text: None,
-        calls,
-        finish: Finish::Complete,
-        usage: TokenUsage::default(),
-    })
-}
-
-fn call(name: &str, arguments: Value) -> ToolCall {
-    ToolCall {
-        id: "c".into(),
-        name: name.to_owned(),
-        arguments: CallArguments::Json(arguments),
-    }
-}
-
-fn routed(chance: &mut Chance, world: &World, place: &Place, verdict: Verdict) -> ToolCall {
-    let next: Vec<Value> = world
-        .edges()
-        .filter(|edge| edge.from == place.step && edge.on_fail == (verdict == Verdict::Fail))
-        .map(|edge| {
-            json!({ "target_step": edge.to, "handoff": { "k": 1, "lap": place.lap, "z": 0 } })
-        })
-        .collect();
-    let output = match chance.percent(4) {
-        true => Value::String("long ".repeat(2_000)),
-        false => json!({ "of": place.step, "items": [1, 2] }),
-    };
-    let args = json!({
-        "verdict": verdict.label(),
-        "reasoning": "because",
-        "output": output,
-        "next_steps": next,
-    });
-    call("route_next_steps", args)
-}
-
-fn wrongly_routed(chance: &mut Chance, world: &World, place: &Place) -> ToolCall {
-    let mut right = routed(chance, world, place, Verdict::Pass);
-    right.arguments = match (right.arguments, chance.below(4)) {
-        (CallArguments::Json(mut args), 0) => {
-            args["next_steps"] = json!([{ "target_step": "nowhere", "handoff": { "k": 1 } }]);
-            CallArguments::Json(args)
-        }
-        (CallArguments::Json(mut args), 1) => {
-            args["reasoning"] = json!(" ");
-            CallArguments::Json(args)
-        }
-        (CallArguments::Json(mut args), 2) => {
-            args["verdict"] = json!("maybe");
-            CallArguments::Json(args)
-        }
-        _ => CallArguments::Malformed("{\"verdict\":".into()),
-    };
-    right
-}
-
-fn calls(chance: &mut Chance, world: &World, place: &Place) -> Vec<ToolCall> {
-    let mut calls: Vec<ToolCall> = (0..1 + chance.below(3))
-        .map(|_| {
-            let name = chance.word(&[
-                "act",
-                "commit",
-                "look",
-                "memory_get",
-                "memory_list",
-                "memory_set",
-                "ghost",
-            ]);
-            let args = match name {
-                "memory_set" => json!({ "key": "k", "value": 1 }),
-                "memory_get" => json!({ "key": "k" }),
-                _ => json!({}),
-            };
-            call(name, args)
-        })
-        .collect();
-    if chance.percent(10) {
-        calls.push(routed(chance, world, place, Verdict::Pass));
-    }
-    if chance.percent(5) {
-        calls.push(ToolCall {
-            id: "m".into(),
-            name: "look".into(),
-            arguments: CallArguments::Malformed("{".into()),
-        });
-    }
-    calls
 }
 
 /// What a tool makes of a call. `delivery` names what a pending one will be delivered under.
@@ -221,10 +59,11 @@ pub(super) fn permission(chance: &mut Chance, manner: Manner) -> Permission {
             true => Permission::Allow,
             false => Permission::Ask { reason },
         },
-        Manner::Wild => match chance.weighed(&[82, 13, 5]) {
+        Manner::Wild => match chance.weighed(&[80, 12, 4, 4]) {
             0 => Permission::Allow,
             1 => Permission::Ask { reason },
-            _ => Permission::Deny { reason },
+            2 => Permission::Deny { reason },
+            _ => Permission::Futile { reason },
         },
     }
 }

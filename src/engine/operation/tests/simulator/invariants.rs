@@ -8,22 +8,25 @@ use crate::engine::id::{ExecutionId, RequestId, SourceId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer};
 use crate::engine::operation::outcome::Status;
-use crate::engine::operation::published::{At, CalledOutcome, PublicEvent, SettledVerdict};
-use crate::engine::operation::state::{Iteration, StepState};
+use crate::engine::operation::published::{At, PublicEvent};
+use crate::engine::operation::state::Iteration;
 use crate::engine::operation::tests::simulator::model::Model;
+use crate::engine::operation::tests::simulator::runs::{LapKey, Runs};
 use crate::engine::operation::tests::simulator::shape;
-use crate::engine::operation::tests::simulator::world::World;
+use crate::engine::operation::tests::simulator::world::{Worker, World};
 use crate::engine::operation::view::OperationState;
-use crate::engine::ports::{Message, ModelRequest};
-use crate::engine::routine::definition::{GateOwner, GateStep, StepKind};
-use crate::engine::routine::graph::RoutineGraph;
+use crate::engine::ports::Permission;
 
 /// What was seen so far.
 pub(super) struct Watch<'a> {
-    world: &'a World,
+    pub(super) world: &'a World,
     /// What is known of each execution's graph.
-    models: BTreeMap<ExecutionId, Model>,
-    in_flight: BTreeMap<RequestId, Asked>,
+    pub(super) models: BTreeMap<ExecutionId, Model>,
+    /// The lap of a repeating step that each iteration belongs to.
+    pub(super) hosts: BTreeMap<ExecutionId, LapKey>,
+    /// What is known of each run.
+    runs: Runs,
+    pub(super) in_flight: BTreeMap<RequestId, Asked>,
     sources: Vec<SourceId>,
     told_sources: BTreeSet<SourceId>,
     has_continuation: bool,
@@ -32,10 +35,17 @@ pub(super) struct Watch<'a> {
     ended: bool,
     is_closed: bool,
     /// Somebody cancelled or closed, or nothing can be accounted for any more.
-    is_interrupted: bool,
+    pub(super) is_interrupted: bool,
     model_calls: u64,
-    was_settling: bool,
-    was_halted: bool,
+    pub(super) was_settling: bool,
+    pub(super) was_halted: bool,
+    /// Where a person has to allow a call.
+    pub(super) blocked: BTreeSet<Place>,
+    /// The laps that stopped every new call after the last event.
+    pub(super) standing: BTreeSet<LapKey>,
+    /// Since which event each step that waits for its agents is ready.
+    pub(super) ready: BTreeMap<Ready, u64>,
+    pub(super) batches: u64,
     seen: BTreeSet<String>,
 }
 
@@ -47,10 +57,15 @@ enum Leases {
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
-    what: &'static str,
-    place: Option<Place>,
+pub(super) struct Asked {
+    pub(super) what: &'static str,
+    pub(super) place: Option<Place>,
+    /// Who asked, where a model did.
+    pub(super) agent: Option<String>,
 }
+
+/// A step that waits for its agents.
+pub(super) type Ready = (ExecutionId, String);
 
 pub(super) type Verdict = Result<(), String>;
 
@@ -66,6 +81,12 @@ impl<'a> Watch<'a> {
         Self {
             world,
             models: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            runs: Runs::default(),
+            blocked: BTreeSet::new(),
+            standing: BTreeSet::new(),
+            ready: BTreeMap::new(),
+            batches: 0,
             in_flight: BTreeMap::new(),
             sources: Vec::new(),
             told_sources: BTreeSet::new(),
@@ -109,10 +130,12 @@ impl<'a> Watch<'a> {
         self.call_told(event, commands)?;
         self.rest(operation)?;
         self.halting(event, commands, operation)?;
+        self.standing(commands, operation)?;
         shape::indices(operation)?;
         shape::iterations(operation)?;
         shape::timers(operation, &self.timers)?;
-        self.agents(operation)?;
+        self.batches += 1;
+        self.agents(commands, operation)?;
         self.evidence(operation)?;
         self.was_settling = operation.state() == OperationState::Settling;
         self.was_halted = operation.is_halted();
@@ -125,6 +148,26 @@ impl<'a> Watch<'a> {
             | Event::ToolReplied { request, .. }
             | Event::PermissionDecided { request, .. }
             | Event::VerifierDecided { request, .. } => {
+                let place = self.in_flight.get(request).map(|it| it.place.clone());
+                let is_wanted = place
+                    .as_ref()
+                    .and_then(Option::as_ref)
+                    .is_some_and(|place| self.is_wanted(place));
+                if let Event::ModelReplied { request, reply } = event
+                    && place.is_some()
+                {
+                    self.runs.hears(*request, reply, is_wanted);
+                }
+                let is_kept = matches!(
+                    event,
+                    Event::PermissionDecided {
+                        permission: Permission::Ask { .. },
+                        ..
+                    }
+                );
+                if is_kept && is_wanted {
+                    self.blocked.extend(place.flatten());
+                }
                 // Kept until the batch is looked at, for what is told of it.
                 if let Some(asked) = self.in_flight.get_mut(request) {
                     asked.what = match asked.what {
@@ -138,6 +181,7 @@ impl<'a> Watch<'a> {
                     "it resumed without continuation".into()
                 })?;
                 self.has_continuation = false;
+                self.blocked.clear();
             }
             Event::TimerFired(timer) => {
                 self.timers.remove(timer);
@@ -168,25 +212,40 @@ impl<'a> Watch<'a> {
             }
             Command::CallModel {
                 request,
+                run,
                 place,
                 call,
-                ..
             } => {
-                self.may_call(operation, place)?;
                 ensure(!self.was_settling, || {
                     "a model was called while settling".into()
                 })?;
                 self.model(operation, &place.execution)?;
                 self.handed(place, call)?;
-                self.asked(*request, "model", Some(place))?;
+                self.runs.calls(self.world, *request, run, place, call)?;
+                let agent = self.runs.runs.get(run).map(|run| run.agent.clone());
+                self.may_call(operation, place, agent.as_deref())?;
+                self.asked(*request, asked("model", Some(place), agent))?;
             }
-            Command::CallTool { request, place, .. } => {
-                self.may_call(operation, place)?;
-                self.asked(*request, "tool", Some(place))?;
+            Command::CallTool {
+                request,
+                place,
+                args,
+                ..
+            } => {
+                let agent = self.runs.agent(args).map(str::to_owned);
+                self.runs.acts(place, args)?;
+                self.may_call(operation, place, agent.as_deref())?;
+                self.asked(*request, asked("tool", Some(place), agent))?;
             }
-            Command::AskPermission { request, place, .. } => {
-                self.may_call(operation, place)?;
-                self.asked(*request, "permission", Some(place))?;
+            Command::AskPermission {
+                request,
+                place,
+                args,
+                ..
+            } => {
+                let agent = self.runs.agent(args).map(str::to_owned);
+                self.may_call(operation, place, agent.as_deref())?;
+                self.asked(*request, asked("permission", Some(place), agent))?;
             }
             Command::Verify {
                 request,
@@ -199,7 +258,7 @@ impl<'a> Watch<'a> {
                     self.ended || !observation.text().contains("\"receipt\":null"),
                     || format!("{place:?} is looked at before its sources are acknowledged"),
                 )?;
-                self.asked(*request, "verifier", place.as_ref())?;
+                self.asked(*request, asked("verifier", place.as_ref(), None))?;
             }
             Command::StopRequest { request } => {
                 ensure(self.in_flight.contains_key(request), || {
@@ -212,7 +271,10 @@ impl<'a> Watch<'a> {
             Command::ClearTimer(timer) => {
                 self.timers.remove(timer);
             }
-            Command::RecordSource(source) => self.record(&source.header, rest)?,
+            Command::RecordSource(source) => {
+                self.runs.keeps(source)?;
+                self.record(&source.header, rest)?;
+            }
             Command::RecordLateSource(source) => self.record(&source.header, rest)?,
             Command::IssueContinuation(_) => {
                 ensure(!self.has_continuation, || "a second continuation".into())?;
@@ -250,72 +312,6 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    fn asked(&mut self, request: RequestId, what: &'static str, place: Option<&Place>) -> Verdict {
-        let place = place.cloned();
-        match self.in_flight.insert(request, Asked { what, place }) {
-            None => Ok(()),
-            Some(_) => Err(format!("{request:?} was asked twice")),
-        }
-    }
-
-    /// Nothing of the step, and nothing of its agent, may be in flight (G7, G9).
-    fn may_call(&self, operation: &Operation, place: &Place) -> Verdict {
-        ensure(!self.is_interrupted, || {
-            format!("{place:?} calls after an interruption")
-        })?;
-        if self.was_settling {
-            let posts = &operation.plan.definition.body.post_steps;
-            ensure(posts.iter().any(|post| post.name == place.step), || {
-                format!("{place:?} began while settling")
-            })?;
-        }
-        let agent = agent_of(operation, &place.step);
-        for asked in self.in_flight.values() {
-            let Some(other) = &asked.place else {
-                continue;
-            };
-            if asked.what.starts_with("answered") {
-                continue;
-            }
-            ensure(other.step != place.step, || {
-                format!("{place:?} calls while {asked:?} is in flight")
-            })?;
-            let is_turn = asked.what != "verifier";
-            ensure(
-                !is_turn || agent.is_none() || agent_of(operation, &other.step) != agent,
-                || format!("{agent:?} works on {place:?} and {other:?}"),
-            )?;
-        }
-        Ok(())
-    }
-
-    /// What a model is shown is exactly what is current (G5, G7).
-    fn handed(&self, place: &Place, call: &ModelRequest) -> Verdict {
-        let [message] = call.messages.as_slice() else {
-            return Ok(());
-        };
-        let Message::User(text) = &**message else {
-            return Err("a run doesn't begin with the user message".into());
-        };
-        let expected = self.models[&place.execution].handed(&place.step);
-        let blocks: Vec<&str> = text.split("\n## Handed over by `").skip(1).collect();
-        ensure(blocks.len() == expected.len(), || {
-            format!("{place:?} is handed {blocks:?}, not {expected:?}")
-        })?;
-        for (from, lap) in &expected {
-            let block = blocks
-                .iter()
-                .find(|block| block.starts_with(&format!("{from}`")))
-                .ok_or_else(|| format!("{place:?} misses what `{from}` handed over"))?;
-            let is_marked = block.contains("\"lap\":");
-            ensure(
-                !is_marked || block.contains(&format!("\"lap\":{lap},")),
-                || format!("{place:?} is handed something old by `{from}`: {block}, not lap {lap}"),
-            )?;
-        }
-        Ok(())
-    }
-
     fn record(&mut self, header: &SourceHeader, rest: &[Command]) -> Verdict {
         ensure(!self.sources.contains(&header.id), || {
             format!("source {} was recorded twice", header.id)
@@ -334,7 +330,7 @@ impl<'a> Watch<'a> {
 
     fn told(&mut self, event: &PublicEvent, operation: &Operation) -> Verdict {
         match event {
-            PublicEvent::StepStarted { at, .. } => {
+            PublicEvent::StepStarted { at, agent, .. } => {
                 ensure(!self.was_settling, || {
                     format!("{at:?} began while settling")
                 })?;
@@ -346,19 +342,48 @@ impl<'a> Watch<'a> {
                 ensure(!busy, || {
                     format!("{at:?} began while its last lap was in flight")
                 })?;
+                for model in self.models.values_mut() {
+                    model.end_of_batch();
+                }
+                // What its condition fails takes nobody.
+                if let (Some(worker), Some(_)) = (self.world.workers.get(step), agent) {
+                    let place = Place {
+                        execution: at.execution.clone(),
+                        step: step.to_owned(),
+                        lap: at.lap.unwrap_or_default(),
+                    };
+                    self.are_free(&place, worker)?;
+                }
             }
             PublicEvent::StepSettled {
-                reason: Some(reason),
-                ..
+                at,
+                verdict,
+                reason,
+                output,
+                data,
             } => {
-                self.seen.insert((*reason).to_owned());
+                self.seen.extend(reason.map(str::to_owned));
+                let step = at.step.clone().unwrap_or_default();
+                if let Some(worker) = self.world.workers.get(&step) {
+                    let lap = at.lap.map_or(0, |lap| lap.0);
+                    let lap = (at.execution.clone(), step, lap);
+                    self.runs.settles(worker, &lap, *verdict, output, data)?;
+                    if let Worker::Council(bench) = worker {
+                        let word = format!("{} {verdict:?}", bench.strategy.label());
+                        self.seen.insert(word.to_lowercase());
+                    }
+                }
             }
             PublicEvent::OperationPaused { waits, .. } => {
-                self.seen.extend(
-                    waits
-                        .iter()
-                        .map(|wait| format!("{} {}", wait.kind.label(), wait.state.label())),
-                );
+                for wait in waits {
+                    let word = format!("{} {}", wait.kind.label(), wait.state.label());
+                    let step = wait.step.as_deref().unwrap_or_default();
+                    if let Some(Worker::Council(bench)) = self.world.workers.get(step) {
+                        self.seen
+                            .insert(format!("{} {word}", bench.strategy.label()));
+                    }
+                    self.seen.insert(word);
+                }
             }
             PublicEvent::ModelCalled { .. } => self.model_calls += 1,
             PublicEvent::SourceRecorded { source, .. } => {
@@ -424,52 +449,16 @@ impl<'a> Watch<'a> {
                     around.step(of.step).slug.clone()
                 }
             };
+            if let Some(Iteration { of, .. }) = &found.iteration {
+                let outer = &operation.executions[of.execution].id;
+                let lap = self.models.get(outer).map_or(0, |model| model.lap(&host));
+                let key = (outer.clone(), host.clone(), lap);
+                self.hosts.insert(execution.clone(), key);
+            }
             let model = Model::of(&self.world.graphs[&host]);
             self.models.insert(execution.clone(), model);
         }
         Ok(self.models.get_mut(execution).expect("just put in"))
-    }
-
-    /// Every call that was made is told once it is over, or when nobody waits any more (C3, V24).
-    fn call_told(&mut self, event: &Event, commands: &[Command]) -> Verdict {
-        let told = |place: &Place| {
-            commands.iter().any(|command| match command {
-                Command::Publish(event) => matches!(
-                    &**event,
-                    PublicEvent::ToolCalled { at, outcome, .. }
-                        if at.step.as_deref() == Some(&place.step)
-                            && at.lap == Some(place.lap)
-                            && *outcome != CalledOutcome::Denied
-                ),
-                _ => false,
-            })
-        };
-        // A stale grace changes nothing: what is in flight stays so.
-        let is_grace = matches!(event, Event::TimerFired(Timer::Grace)) && !commands.is_empty();
-        let over = commands
-            .iter()
-            .any(|command| matches!(command, Command::Settle(_) | Command::End));
-        let mut gone = Vec::new();
-        for (request, asked) in &self.in_flight {
-            let is_answered = asked.what.starts_with("answered");
-            let is_tool = asked.what.ends_with("tool");
-            // Post steps of a failed graph may begin with the same event that ends the grace.
-            let is_new = commands.iter().any(
-                |command| matches!(command, Command::AskPermission { request: new, .. } if new == request),
-            );
-            if !is_answered && (!(is_grace || over) || is_new) {
-                continue;
-            }
-            if is_tool && (is_answered || is_grace) {
-                let place = asked.place.clone().expect("a tool call has a place");
-                ensure(told(&place), || format!("nothing was told of {asked:?}"))?;
-            }
-            gone.push(*request);
-        }
-        for request in gone {
-            self.in_flight.remove(&request);
-        }
-        Ok(())
     }
 
     /// Paused means that nothing is in flight; nothing in flight means paused or over.
@@ -509,67 +498,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// No new model or tool call while anything is blocked or uncertain (V5a). Asking the host whether
-    /// a call may be made is none.
-    fn halting(&self, event: &Event, commands: &[Command], operation: &Operation) -> Verdict {
-        let stays_halted = self.was_halted && operation.is_halted();
-        if !stays_halted || matches!(event, Event::ResumeAdmitted { .. }) {
-            return Ok(());
-        }
-        // What stops calls anew after this one, in the same batch, didn't stop it.
-        let halts = |command: &Command| match command {
-            Command::Publish(event) => matches!(
-                &**event,
-                PublicEvent::StepSettled {
-                    verdict: SettledVerdict::Uncertain,
-                    ..
-                }
-            ),
-            _ => false,
-        };
-        let stopped = commands.iter().rposition(halts).unwrap_or(0);
-        let calls = commands[stopped..].iter().any(|command| {
-            matches!(
-                command,
-                Command::CallModel { .. } | Command::CallTool { .. }
-            )
-        });
-        ensure(!calls, || "a call while it is halted".into())
-    }
-
-    /// Whoever has something in flight is busy, and a free agent lets nobody wait (G9).
-    fn agents(&self, operation: &Operation) -> Verdict {
-        let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
-        if !is_live {
-            return Ok(());
-        }
-        let is_free = |agent: &String| !operation.agents.busy.contains_key(agent);
-        for asked in self
-            .in_flight
-            .values()
-            .filter(|asked| asked.what != "verifier")
-        {
-            let step = asked.place.as_ref().map(|place| place.step.as_str());
-            let agent = step.and_then(|step| agent_of(operation, step));
-            ensure(!agent.as_ref().is_some_and(is_free), || {
-                format!("{agent:?} is free, and {asked:?} is in flight")
-            })?;
-        }
-        for &index in &operation.active {
-            let execution = &operation.executions[index];
-            for step in execution.graph.steps() {
-                let slug = &execution.graph.step(step).slug;
-                let is_ready = matches!(execution.steps[step.at()].state, StepState::Ready);
-                let is_kept =
-                    is_ready && agent_of(operation, slug).is_some_and(|agent| is_free(&agent));
-                ensure(!is_kept || operation.is_halted(), || {
-                    format!("`{slug}` is ready, its agent is free, and it doesn't begin")
-                })?;
-            }
-        }
-        Ok(())
-    }
-
     fn evidence(&self, operation: &Operation) -> Verdict {
         let held: Vec<SourceId> = operation
             .sources()
@@ -577,6 +505,14 @@ impl<'a> Watch<'a> {
             .map(|source| source.id.clone())
             .collect();
         ensure(held == self.sources, || "a source was lost".into())
+    }
+}
+
+fn asked(what: &'static str, place: Option<&Place>, agent: Option<String>) -> Asked {
+    Asked {
+        what,
+        place: place.cloned(),
+        agent,
     }
 }
 
@@ -595,23 +531,5 @@ fn at_of(event: &PublicEvent) -> Option<&At> {
         | PublicEvent::OperationResumed { .. }
         | PublicEvent::SourceAcknowledged { .. }
         | PublicEvent::OperationSettled { .. } => None,
-    }
-}
-
-fn agent_of(operation: &Operation, slug: &str) -> Option<String> {
-    agent_in(&operation.plan.graph, slug)
-}
-
-fn agent_in(graph: &RoutineGraph, slug: &str) -> Option<String> {
-    let Some(step) = graph.find(slug) else {
-        let mut nested = graph.steps().filter_map(|step| graph.nested(step));
-        return nested.find_map(|graph| agent_in(graph, slug));
-    };
-    match &graph.step(step).kind {
-        StepKind::Agent(step)
-        | StepKind::Gate(GateStep {
-            owner: GateOwner::Agent(step),
-        }) => Some(step.agent.clone()),
-        _ => None,
     }
 }

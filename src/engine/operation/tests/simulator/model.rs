@@ -23,6 +23,8 @@ struct Step {
     kind: Kind,
     lap: u32,
     status: Status,
+    /// Why nobody can tell what became of it, until somebody does.
+    unsure: Option<&'static str>,
     is_entry: bool,
     /// Forward edges that are active, by source, with the source's lap.
     active: BTreeMap<String, u32>,
@@ -47,6 +49,7 @@ impl Model {
                 kind: *kind,
                 lap: 0,
                 status: Status::Fresh,
+                unsure: None,
                 is_entry: world.entries.contains(slug),
                 active: BTreeMap::new(),
                 anew: BTreeMap::new(),
@@ -142,6 +145,35 @@ impl Model {
         pairs.map(|(from, lap)| (from.clone(), *lap)).collect()
     }
 
+    /// A step's lap, while somebody works on it.
+    pub(super) fn works(&self, slug: &str) -> Option<u32> {
+        let step = self.steps.get(slug)?;
+        let works = step.status == Status::Begun && step.unsure.is_none();
+        works.then_some(step.lap)
+    }
+
+    /// The steps that somebody works on.
+    pub(super) fn working(&self) -> impl Iterator<Item = &String> {
+        let slugs = self.steps.keys();
+        slugs.filter(|slug| self.works(slug).is_some())
+    }
+
+    /// The laps of which nobody can tell what became: while one is, nothing is called (V5a).
+    pub(super) fn unsure(&self) -> impl Iterator<Item = (&String, u32)> {
+        let steps = self.steps.iter();
+        // What is looked at again with a resume stands only until then (V6, V26): so do all checks gates.
+        let stands = |reason| !matches!(reason, "observation_too_large" | "verifier_failed");
+        let unsure = steps.filter(move |(_, step)| {
+            step.kind != Kind::ChecksGate && step.unsure.is_some_and(stands)
+        });
+        unsure.map(|(slug, step)| (slug, step.lap))
+    }
+
+    /// A step's lap, whatever became of it.
+    pub(super) fn lap(&self, slug: &str) -> u32 {
+        self.steps.get(slug).map_or(0, |step| step.lap)
+    }
+
     fn step(&mut self, slug: &str) -> Result<&mut Step, String> {
         self.steps
             .get_mut(slug)
@@ -153,6 +185,7 @@ impl Model {
         let step = self.step(slug)?;
         step.lap = lap;
         step.status = Status::Begun;
+        step.unsure = None;
         Ok(())
     }
 
@@ -192,7 +225,7 @@ impl Model {
         slug: &str,
         lap: u32,
         verdict: SettledVerdict,
-        reason: Option<&str>,
+        reason: Option<&'static str>,
     ) -> Result<(), String> {
         let kind = self.step(slug)?.kind;
         let is_terminal = matches!(kind, Kind::Terminal | Kind::TerminalFail);
@@ -233,10 +266,11 @@ impl Model {
         if !matches!(step.status, Status::Begun | Status::Claimed) || step.lap != lap {
             return Err(format!("`{slug}` settled lap {lap} after {step:?}"));
         }
+        step.unsure = None;
         match verdict {
             SettledVerdict::Pass => step.status = Status::Claimed,
             SettledVerdict::Fail => step.status = Status::Done,
-            SettledVerdict::Uncertain | SettledVerdict::Skipped => {}
+            SettledVerdict::Uncertain | SettledVerdict::Skipped => step.unsure = reason,
         }
         Ok(())
     }
@@ -337,6 +371,7 @@ impl Model {
                 }
                 if let Some(step) = self.steps.get_mut(&gone) {
                     step.status = Status::Fresh;
+                    step.unsure = None;
                     step.anew.clear();
                 }
             }

@@ -5,13 +5,19 @@ use std::fmt::Write as _;
 
 use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::world::{
-    Graph, Kind, Repeats, SLOT, Sketch, TOOLS, WorldEdge,
+    Bench, Graph, Kind, Repeats, SLOT, Sketch, Strategy, TOOLS, Worker, WorldEdge,
 };
 
-pub(super) fn written(chance: &mut Chance, graphs: &mut BTreeMap<String, Graph>) -> String {
+/// Everybody who may lead a council or sit on one.
+const AGENTS: [&str; 5] = ["a0", "a1", "a2", "a3", "default"];
+
+pub(super) fn written(
+    chance: &mut Chance,
+    graphs: &mut BTreeMap<String, Graph>,
+) -> (String, BTreeMap<String, Worker>) {
     let mut text = String::from("routine: world\nparameters: [{ name: p, default: x }]\n");
     text.push_str("agents:\n");
-    for agent in ["a0", "a1", "a2"] {
+    for agent in ["a0", "a1", "a2", "a3"] {
         let tools = tool_list(chance);
         let _ = writeln!(
             text,
@@ -32,12 +38,47 @@ pub(super) fn written(chance: &mut Chance, graphs: &mut BTreeMap<String, Graph>)
         true => &["a0"],
         false => &["a0", "a0", "a1", "a2", "default"],
     };
+    let benches = benches(chance);
+    text.push_str("councils:\n");
+    for (at, bench) in benches.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "  c{at}: {{ leader: {}, members: [{}], strategy: {}, max_calls: {} }}",
+            bench.leader,
+            bench.members.join(", "),
+            bench.strategy.label(),
+            bench.max_calls,
+        );
+    }
     let root = Sketch::of(String::new(), 1, Repeats::of(chance, 50), chance);
-    let fields = Pen { chance, agents }.body("", &root, graphs);
+    let mut pen = Pen {
+        chance,
+        agents,
+        benches,
+        workers: BTreeMap::new(),
+    };
+    let fields = pen.body("", &root, graphs);
     for (name, field) in fields {
         let _ = writeln!(text, "{name}: {field}");
     }
-    text
+    (text, pen.workers)
+}
+
+/// A few councils, which share agents with each other and with the other steps.
+fn benches(chance: &mut Chance) -> Vec<Bench> {
+    let mut bench = || {
+        let mut rest = AGENTS.to_vec();
+        let members = (0..1 + chance.below(4))
+            .map(|_| rest.swap_remove(chance.below(rest.len())))
+            .collect();
+        Bench {
+            leader: chance.word(&AGENTS),
+            members,
+            strategy: Strategy::ALL[chance.below(Strategy::ALL.len())],
+            max_calls: 1 + chance.below(5),
+        }
+    };
+    (0..3).map(|_| bench()).collect()
 }
 
 fn tool_list(chance: &mut Chance) -> String {
@@ -62,6 +103,8 @@ fn checks(chance: &mut Chance) -> String {
 struct Pen<'a> {
     chance: &'a mut Chance,
     agents: &'a [&'static str],
+    benches: Vec<Bench>,
+    workers: BTreeMap<String, Worker>,
 }
 
 impl Pen<'_> {
@@ -136,7 +179,7 @@ impl Pen<'_> {
         }
         // What has no model never hands over what the schema asks for.
         let asks = match kind {
-            Kind::Agent | Kind::AgentGate | Kind::OperatorGate => 12,
+            Kind::Agent | Kind::Council | Kind::AgentGate | Kind::OperatorGate => 12,
             _ => 1,
         };
         if self.chance.percent(asks) {
@@ -205,18 +248,16 @@ impl Pen<'_> {
             Kind::Agent | Kind::AgentGate => {
                 let agent = self.chance.word(self.agents);
                 let word = if kind == Kind::Agent { "agent" } else { "gate" };
-                let _ = write!(
-                    text,
-                    ", type: {word}, agent: {agent}, criteria: [\"good {named}\"], corrections: {}, max_model_calls: {}",
-                    self.chance.below(3),
-                    1 + self.chance.below(6)
-                );
-                if self.chance.percent(20) {
-                    let _ = write!(text, ", timeout_ms: {}", 100 + self.chance.below(5_000));
-                }
-                if self.chance.percent(40) {
-                    let _ = write!(text, ", tools: {}", tool_list(self.chance));
-                }
+                let _ = write!(text, ", type: {word}, agent: {agent}");
+                self.workers.insert(slug, Worker::Agent(agent));
+                self.model_work(&mut text, named);
+            }
+            Kind::Council => {
+                let council = self.chance.below(self.benches.len());
+                let _ = write!(text, ", type: council, council: c{council}");
+                let bench = self.benches[council].clone();
+                self.workers.insert(slug, Worker::Council(bench));
+                self.model_work(&mut text, named);
             }
             Kind::Map | Kind::Fold | Kind::Until => self.repeat(&mut text, sketch, at, graphs),
         }
@@ -239,6 +280,21 @@ impl Pen<'_> {
         text
     }
 
+    fn model_work(&mut self, text: &mut String, named: &str) {
+        let _ = write!(
+            text,
+            ", criteria: [\"good {named}\"], corrections: {}, max_model_calls: {}",
+            self.chance.below(3),
+            1 + self.chance.below(6)
+        );
+        if self.chance.percent(20) {
+            let _ = write!(text, ", timeout_ms: {}", 100 + self.chance.below(5_000));
+        }
+        if self.chance.percent(40) {
+            let _ = write!(text, ", tools: {}", tool_list(self.chance));
+        }
+    }
+
     fn repeat(
         &mut self,
         text: &mut String,
@@ -250,7 +306,7 @@ impl Pen<'_> {
         let before: Vec<usize> = sketch
             .before(at)
             .into_iter()
-            .filter(|&step| sketch.kinds[step] == Kind::Agent)
+            .filter(|&step| matches!(sketch.kinds[step], Kind::Agent | Kind::Council))
             .collect();
         let source = match self.chance.pick(&before) {
             Some(&step) if self.chance.percent(50) => format!("{{ step: {} }}", sketch.slug(step)),

@@ -38,10 +38,26 @@ pub(super) fn indices(operation: &Operation) -> Verdict {
                 };
                 holds.insert(at, held);
             }
-            if let StepState::Turn(turn) = state {
-                *turns.entry(turn.agent.clone()).or_default() += 1;
-                ensure(operation.agents.busy.contains_key(&turn.agent), || {
-                    format!("`{}` works and is free", turn.agent)
+            let working: Vec<&String> = match state {
+                StepState::Turn(turn) => vec![&turn.agent],
+                // All of them, whoever has a conversation just now.
+                StepState::Council(council) => {
+                    let definition = &council.definition;
+                    let all: BTreeSet<&String> = definition
+                        .members
+                        .iter()
+                        .chain([&definition.leader])
+                        .collect();
+                    all.into_iter().collect()
+                }
+                _ => Vec::new(),
+            };
+            for agent in working {
+                *turns.entry(agent.clone()).or_default() += 1;
+                let busy = operation.agents.busy.get(agent);
+                let is_here = |at: &StepRef| at.execution == index && at.step == step;
+                ensure(busy.is_some_and(is_here), || {
+                    format!("`{agent}` works and is taken by {busy:?}")
                 })?;
             }
         }
@@ -51,7 +67,17 @@ pub(super) fn indices(operation: &Operation) -> Verdict {
     })?;
     ensure(turns.values().all(|count| *count == 1), || {
         format!("two turns at once: {turns:?}")
-    })
+    })?;
+    // Nobody is taken by what is over: every agent is given back once.
+    let keeps = |at: &StepRef| match operation.state_of(*at) {
+        StepState::Turn(_) | StepState::Council(_) | StepState::Stopping(_) => true,
+        StepState::Uncertain(uncertain) => !uncertain.stopping.is_empty(),
+        _ => false,
+    };
+    let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);
+    let mut busy = operation.agents.busy.iter();
+    let kept = busy.find(|(_, at)| is_live && !keeps(at));
+    ensure(kept.is_none(), || format!("{kept:?} is taken by nothing"))
 }
 
 /// Every execution but the first is the one iteration of a step that repeats, and nothing belongs to

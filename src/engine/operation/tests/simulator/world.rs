@@ -1,5 +1,4 @@
-//! Random routines of everything that runs without a council: written as YAML by `pen`, read by the
-//! real loader.
+//! Random routines of everything that runs: written as YAML by `pen`, read by the real loader.
 //!
 //! The generator keeps its own list of edges and says which of them retry, so that the invariants
 //! need not believe the loader.
@@ -27,6 +26,7 @@ pub(super) enum Kind {
     OperatorGate,
     ChecksGate,
     Tool,
+    Council,
     Map,
     Fold,
     Until,
@@ -65,12 +65,75 @@ pub(super) struct Graph {
     pub(super) entries: BTreeSet<String>,
 }
 
+/// How the generator means a council to work together (G11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Strategy {
+    Broadcast,
+    RoundRobin,
+    Decompose,
+    Vote,
+    Dynamic,
+}
+
+impl Strategy {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Broadcast,
+        Self::RoundRobin,
+        Self::Decompose,
+        Self::Vote,
+        Self::Dynamic,
+    ];
+
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Broadcast => "broadcast",
+            Self::RoundRobin => "round_robin",
+            Self::Decompose => "decompose",
+            Self::Vote => "vote",
+            Self::Dynamic => "dynamic",
+        }
+    }
+}
+
+/// A council as the generator meant it.
+#[derive(Debug, Clone)]
+pub(super) struct Bench {
+    pub(super) leader: &'static str,
+    pub(super) members: Vec<&'static str>,
+    pub(super) strategy: Strategy,
+    /// How often a dynamic one's leader may ask.
+    pub(super) max_calls: usize,
+}
+
+/// Who works on a step.
+#[derive(Debug, Clone)]
+pub(super) enum Worker {
+    Agent(&'static str),
+    Council(Bench),
+}
+
+impl Worker {
+    /// Everybody that it takes (G9).
+    pub(super) fn agents(&self) -> Vec<&'static str> {
+        match self {
+            Self::Agent(agent) => vec![agent],
+            Self::Council(bench) => {
+                let mut agents = vec![bench.leader];
+                agents.extend(bench.members.iter().filter(|it| **it != bench.leader));
+                agents
+            }
+        }
+    }
+}
+
 /// A routine with what the generator knows of it. Every slug of it is there once.
 pub(super) struct World {
     pub(super) yaml: String,
     pub(super) plan: Arc<Plan>,
     /// The graphs: the outermost under an empty name, every other under the step that repeats it.
     pub(super) graphs: BTreeMap<String, Graph>,
+    /// Who works on each step that takes agents.
+    pub(super) workers: BTreeMap<String, Worker>,
     /// Whether an omission may be refused, so that nothing leads to a terminal any more.
     pub(super) may_die: bool,
 }
@@ -120,13 +183,14 @@ pub(super) struct Sketch {
 impl World {
     pub(super) fn of(chance: &mut Chance) -> Self {
         let mut graphs = BTreeMap::new();
-        let yaml = pen::written(chance, &mut graphs);
+        let (yaml, workers) = pen::written(chance, &mut graphs);
         let plan = plan(&yaml, chance);
         Self {
             may_die: yaml.contains("omission: refused"),
             yaml,
             plan: Arc::new(plan),
             graphs,
+            workers,
         }
     }
 
@@ -151,7 +215,7 @@ impl Sketch {
             (true, Repeats::Seldom) => 3,
             (false, _) => 0,
         };
-        let weights = [40, 25, 8, 12, 15, repeats, repeats, repeats];
+        let weights = [40, 25, 8, 12, 15, 20, repeats, repeats, repeats];
         let mut kinds: Vec<Kind> = (0..steps)
             .map(|_| match chance.weighed(&weights) {
                 0 => Kind::Agent,
@@ -159,8 +223,9 @@ impl Sketch {
                 2 => Kind::OperatorGate,
                 3 => Kind::ChecksGate,
                 4 => Kind::Tool,
-                5 => Kind::Map,
-                6 => Kind::Fold,
+                5 => Kind::Council,
+                6 => Kind::Map,
+                7 => Kind::Fold,
                 _ => Kind::Until,
             })
             .collect();
@@ -293,7 +358,8 @@ fn plan(yaml: &str, chance: &mut Chance) -> Plan {
     assert!(routine.unsupported.is_empty(), "{:?}", routine.unsupported);
     let profile = |name: &str, tools: Option<Vec<String>>| AgentProfile {
         name: name.to_owned(),
-        instructions: None,
+        // By which the world knows who asks.
+        instructions: Some(format!("You are {name}.")),
         model: model(),
         tools,
         reasoning_effort: None,
