@@ -277,7 +277,7 @@ impl Watch<'_> {
         for (key, agents) in &ready {
             let mut others = ready.iter().filter(|(other, _)| *other != key);
             let is_alone = !others.any(|(_, those)| meets(agents, those));
-            let is_kept = is_alone && agents.iter().all(|agent| is_free(&agent));
+            let is_kept = is_alone && agents.iter().all(&is_free);
             ensure(!is_kept || operation.is_halted(), || {
                 format!("{key:?} is ready, its agents are free, and it doesn't begin")
             })?;
