@@ -244,6 +244,23 @@ fn max_iterations_chooses_a_bounded_part_and_the_data_says_so() {
         );
         assert_eq!(it.memory("got"), Some(&json!((covered - 1).to_string())));
     }
+    // V21: the total is the whole source's length, also of the bounded part.
+    let of_total = REMEMBER.replace("{{map.index}}", "{{map.index}} of {{map.total}}");
+    for kind in ["map", "fold"] {
+        let more = match kind {
+            "fold" => ", initial_value: 0, result_key: r",
+            _ => "",
+        };
+        let kind = format!("{kind}, source: {{ memory_key: items }}, max_iterations: 2{more}");
+        let mut it = story(&each(&kind, &numbers(1_001), &of_total)).start();
+        it.expect_succeeded();
+        assert_eq!(it.memory("got"), Some(&json!("1 of 1001")));
+        let data = it.settled("each").1;
+        assert_eq!(
+            (&data["covered"], &data["total"]),
+            (&json!(2), &json!(1_001))
+        );
+    }
     let short = format!("{MAP}, max_iterations: 10");
     let mut it = story(&each(&short, "[1]", REMEMBER)).start();
     it.expect_succeeded();
