@@ -47,8 +47,7 @@ pub(super) fn opens(
     let leads = so_far
         .iter()
         .any(|run| matches!(run.role, Role::Route { .. }));
-    // All parts of one answer bear its number.
-    let parts: Option<u64> = so_far.iter().find_map(|run| match run.end {
+    let assigned = so_far.iter().find_map(|run| match run.end {
         Some(End::Assigned(number)) => Some(number),
         Some(End::Said(_) | End::Voted(..) | End::Routed(..)) | None => None,
     });
@@ -58,7 +57,7 @@ pub(super) fn opens(
         (Role::Assign { .. }, strategy) => strategy == Strategy::Decompose && so_far.is_empty(),
         (Role::Route { .. }, Strategy::Dynamic) => so_far.is_empty(),
         (Role::Route { must, .. }, strategy) => {
-            expected.extend(gave.iter().chain(&parts));
+            expected.extend(&gave);
             let everybody: BTreeSet<&str> = bench.members.iter().copied().collect();
             let came: BTreeSet<&str> = members.iter().copied().collect();
             let must_be = (strategy == Strategy::Vote).then(|| counted(runs, bench, lap));
@@ -80,22 +79,25 @@ pub(super) fn opens(
                     !members.contains(&agent)
                 }
             };
-            // Its own part, and nobody else's.
             let is_sent = match strategy {
-                Strategy::Decompose => parts.is_some() && told.len() == 1,
+                // Its own part, and nobody else's.
+                Strategy::Decompose => told.len() == 1 && assigned == told.first().copied(),
                 Strategy::Broadcast | Strategy::RoundRobin | Strategy::Vote | Strategy::Dynamic => {
                     true
                 }
             };
-            expected.extend(&parts);
             is_next && is_sent && !leads
         }
     };
     if !may {
         return wrong(&format!("after {so_far:?}"));
     }
-    let is_own_word = *role == Role::Say && bench.strategy == Strategy::Dynamic;
-    let told: BTreeSet<u64> = told.iter().copied().collect();
+    let is_own_word =
+        *role == Role::Say && matches!(bench.strategy, Strategy::Decompose | Strategy::Dynamic);
+    // A leader may be reminded of the parts that it gave.
+    let is_reminded =
+        |number: &&u64| matches!(role, Role::Route { .. }) && assigned == Some(**number);
+    let told: BTreeSet<u64> = told.iter().filter(|it| !is_reminded(it)).copied().collect();
     if !is_own_word && told != expected {
         return wrong(&format!("it is told {told:?}, not {expected:?}"));
     }

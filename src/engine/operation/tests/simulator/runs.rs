@@ -308,7 +308,7 @@ fn ended(call: &ToolCall, role: &Role) -> Option<End> {
             let parts = args["parts"].as_object()?;
             let is_right = parts.len() == members.len()
                 && members.iter().all(|it| parts.get(it).is_some_and(is_text));
-            let number = said(&args["parts"].to_string()).first().copied()?;
+            let number = said(&args.to_string()).first().copied()?;
             is_right.then_some(End::Assigned(number))
         }
         ("route_next_steps", Role::Route { must, .. }) => {
