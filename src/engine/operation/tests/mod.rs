@@ -8,6 +8,7 @@ mod acts;
 mod ballots;
 mod conditions;
 mod cost;
+mod council_ends;
 mod council_failures;
 mod council_laps;
 mod council_pauses;
