@@ -117,7 +117,7 @@ impl Operation {
     /// Opens what is next, until conversations have to bring the council on.
     fn go_on(&mut self, at: StepRef, mut council: Box<Council>) {
         loop {
-            let opened = match self.next_of(&mut council) {
+            let opened = match self.take_next(&mut council) {
                 Next::Wait => {
                     self.set_state(at, StepState::Council(council));
                     return self.limit_follows_wait(at);
@@ -144,26 +144,27 @@ impl Operation {
         }
     }
 
-    fn next_of(&self, council: &mut Council) -> Next {
+    /// Says what is next, and counts on its being done.
+    fn take_next(&self, council: &mut Council) -> Next {
+        let is_quiet = council.turns.is_empty();
         match council.round {
-            Round::Assigning if council.turns.is_empty() => Next::Assign,
+            Round::Assigning if is_quiet => Next::Assign,
             Round::Assigning => Next::Wait,
             Round::Members => {
                 let in_turn = council.definition.strategy == CouncilStrategy::RoundRobin;
-                match council.to_come.front() {
-                    Some(_) if in_turn && !council.turns.is_empty() => Next::Wait,
-                    Some(_) => match council.to_come.pop_front() {
-                        Some(chair) => Next::Speak(chair),
-                        None => Next::Wait,
-                    },
-                    None if council.turns.is_empty() => {
+                if in_turn && !is_quiet {
+                    return Next::Wait;
+                }
+                match council.to_come.pop_front() {
+                    Some(chair) => Next::Speak(chair),
+                    None if is_quiet => {
                         council.round = Round::Leader;
                         Next::End
                     }
                     None => Next::Wait,
                 }
             }
-            Round::Leader if council.turns.is_empty() => Next::End,
+            Round::Leader if is_quiet => Next::End,
             Round::Leader => match council.asked_now() {
                 // A new call like any other (V5a).
                 Some(chair) if !self.is_halted() => Next::Ask(chair),

@@ -281,6 +281,19 @@ fn a_provider_that_refuses_the_leaders_request_fails_the_routine() {
 }
 
 #[test]
+fn what_members_did_stays_in_the_account_of_a_refused_leader() {
+    // G3, L5: this run did nothing; the effects are told all the same.
+    let mut it = council("broadcast");
+    it.calls("talk/a", [act()])
+        .tool("talk/a", done(json!(1)))
+        .says("talk/a", "acted")
+        .says("talk/b", "b");
+    it.reply("talk/lead", not_taken())
+        .expect_failed("model_refused_request");
+    assert_eq!(it.effects(), EffectClass::AfterPartialEffects);
+}
+
+#[test]
 fn a_refused_request_of_a_leader_that_has_acted_is_uncertain() {
     // G3
     let mut it = council("dynamic");
