@@ -12,7 +12,7 @@ use crate::engine::operation::tests::simulator::chance::Chance;
 use crate::engine::operation::tests::simulator::invariants::Watch;
 use crate::engine::operation::tests::simulator::world::{LEVELS, World};
 use crate::engine::operation::view::OperationState;
-use crate::engine::operation::wait::{Answer, WaitKey, WaitKind};
+use crate::engine::operation::wait::{Answer, WaitKey};
 use crate::engine::operation::{Admission, Operation};
 use crate::engine::ports::ModelRequest;
 use crate::engine::routine::definition::Check;
@@ -211,16 +211,16 @@ impl<'a> Play<'a> {
                     .map(|source| source.id.clone())
                     .filter(|source| self.operation.receipt(source).is_none())
                     .collect();
-                let waits = self.operation.waits();
-                let is_oversized = waits.iter().any(|wait| wait.kind == WaitKind::Evidence);
-                // Nobody can answer a condition, or a view that is too large with receipts alone: in
+                let is_oversized =
+                    self.operation.waits().iter().any(|wait| {
+                        wait.kind == crate::engine::operation::wait::WaitKind::Evidence
+                    });
+                // Nobody can answer a condition, and a view may be too large with receipts too (V26): in
                 // the end somebody gives up.
-                let is_vain = waits.iter().all(|wait| match wait.kind {
-                    WaitKind::Condition => true,
-                    WaitKind::Evidence => open.is_empty(),
-                    _ => false,
-                });
-                self.vain += usize::from(is_vain);
+                let is_vain = (self.operation.waits().iter())
+                    .all(|wait| wait.kind == crate::engine::operation::wait::WaitKind::Condition);
+                let is_done = is_oversized && open.is_empty();
+                self.vain += usize::from(is_vain || is_done);
                 if self.vain > 2 {
                     return self.tell(Event::CancelRequested);
                 }
