@@ -97,6 +97,8 @@ pub struct Operation {
     active: BTreeSet<usize>,
     /// Iterations that are over, to be looked at; the latest of them.
     past: VecDeque<Arc<view::ExecutionView>>,
+    /// The steps at which something failed, with the reason's code: to be told from those that were stopped.
+    failed: BTreeMap<StepRef, &'static str>,
     /// How badly each step that waits holds the operation up; kept by `set_state` alone.
     holds: BTreeMap<StepRef, Held>,
     deliveries: BTreeMap<String, Owner>,
@@ -177,6 +179,7 @@ impl Operation {
             agenda: VecDeque::new(),
             active: BTreeSet::from([0]),
             past: VecDeque::new(),
+            failed: BTreeMap::new(),
             holds: BTreeMap::new(),
             deliveries: BTreeMap::new(),
             sources: Vec::new(),

@@ -85,6 +85,11 @@ fn an_iteration_that_failed_stays_where_it_was() {
     it.answer("n", pass()).answer("n", fail());
     let seen = repeat(&it).expect("it had begun");
     assert_eq!((seen.current, seen.done, seen.count), (Some(1), 1, 2));
+    let failed = step(&it, "each");
+    assert_eq!(failed.status, StepStatus::Failed, "not merely stopped");
+    assert_eq!(failed.note.as_deref(), Some("iteration_failed"));
+    let view = it.machine.view();
+    assert_eq!(view.executions[1].steps[0].status, StepStatus::Failed);
 }
 
 #[test]
