@@ -462,7 +462,7 @@ impl Council {
     }
 
     /// What the step's data says of the council.
-    fn account(&self) -> Value {
+    pub(super) fn account(&self) -> Value {
         let contributions: Vec<Value> = self
             .contributions
             .iter()
