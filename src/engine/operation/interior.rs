@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::operation::Operation;
-use crate::engine::operation::outcome::{Uncertainty, Verdict};
+use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::state::{
     Council, Repeat, Round, StepRef, StepState, Turn, Uncertain,
 };
@@ -173,6 +173,17 @@ impl Operation {
             | StepState::Uncertain(_)
             | StepState::Stopping(_) => None,
         }
+    }
+
+    /// Something failed at a step; the first reason stays.
+    pub(super) fn note_failure(&mut self, at: StepRef, failure: &Failure) {
+        let detail = failure.detail();
+        let code = failure.code();
+        let note = match detail.get("text").and_then(Value::as_str) {
+            Some(text) => format!("{code}: {}", short(text)),
+            None => code.to_owned(),
+        };
+        self.failed.entry(at).or_insert(note);
     }
 
     /// An iteration is about to be over: its picture stays to be looked at.

@@ -97,8 +97,8 @@ pub struct Operation {
     active: BTreeSet<usize>,
     /// Iterations that are over, to be looked at; the latest of them.
     past: VecDeque<Arc<view::ExecutionView>>,
-    /// The steps at which something failed, with the reason's code: to be told from those that were stopped.
-    failed: BTreeMap<StepRef, &'static str>,
+    /// The steps at which something failed, and why: to be told from those that were stopped.
+    failed: BTreeMap<StepRef, String>,
     /// How badly each step that waits holds the operation up; kept by `set_state` alone.
     holds: BTreeMap<StepRef, Held>,
     deliveries: BTreeMap<String, Owner>,

@@ -102,7 +102,7 @@ impl Operation {
                 })
                 .map(|wait| wait.reason.clone())
         };
-        let failed = self.failed.get(&at).copied();
+        let failed = self.failed.get(&at);
         let (output, note) = match state {
             StepState::Settled(settled) => {
                 let reasoning = &settled.claim.reasoning;
@@ -117,7 +117,7 @@ impl Operation {
             | StepState::GateChecks(_)
             | StepState::Condition
             | StepState::OperatorGate => (None, waiting()),
-            StepState::Stopped => (None, failed.map(str::to_owned)),
+            StepState::Stopped => (None, failed.cloned()),
             StepState::Skipped(Skip::NotActivated) => (None, Some(NOT_ACTIVATED.to_owned())),
             StepState::Skipped(Skip::ByCondition { .. }) => (None, Some(BY_CONDITION.to_owned())),
             StepState::Idle
