@@ -142,11 +142,15 @@ const PANES: &[Binding] = &[
     key(KeyCode::Char('x'), Action::Cancel),
     key(KeyCode::Char('i'), Action::Inspect),
     key(KeyCode::Char('s'), Action::Sources),
+    key(KeyCode::Char('?'), Action::Help),
+    key(KeyCode::Char('q'), Action::Quit),
+];
+
+/// Work in the graph and in the details of its steps.
+const GRAPH: &[Binding] = &[
     key(KeyCode::Char('p'), Action::Earlier),
     key(KeyCode::Char('n'), Action::Later),
     key(KeyCode::Char('f'), Action::Follow),
-    key(KeyCode::Char('?'), Action::Help),
-    key(KeyCode::Char('q'), Action::Quit),
 ];
 
 /// Work in the source browser.
@@ -164,8 +168,11 @@ pub fn always(key: KeyEvent) -> Option<Action> {
 
 /// What a key does in a pane that nothing lies over. The command line was asked before.
 pub fn action(pane: Pane, key: KeyEvent) -> Option<Action> {
-    let sources = matches!(pane, Pane::Tree | Pane::Preview);
-    let special = sources.then(|| find(SOURCES, key)).flatten();
+    let special = match pane {
+        Pane::Tree | Pane::Preview => find(SOURCES, key),
+        Pane::Graph | Pane::Details => find(GRAPH, key),
+        Pane::Prompt | Pane::Operations | Pane::Waits | Pane::Panel => None,
+    };
     let shared = || find(SHARED, key);
     let panes = || (pane != Pane::Prompt).then(|| find(PANES, key)).flatten();
     special.or_else(shared).or_else(panes)
@@ -306,8 +313,8 @@ pub const ALL: &[Hint] = &[
     ("PageUp, PageDown", "scroll"),
     ("Home, End, g, G", "to the beginning, to the end"),
     ("Enter", "look closer: into a map, at a wait, at a source"),
-    ("p, n", "the iteration before, after"),
-    ("f", "follow what happens"),
+    ("p, n", "in the graph: the iteration before, after"),
+    ("f", "in the graph: follow what happens"),
     ("c", "confirm the chosen operation"),
     ("x", "cancel the chosen operation"),
     ("i", "inspect the chosen operation"),

@@ -328,11 +328,16 @@ fn in_ascii(symbol: &str) -> Option<&'static str> {
         return None;
     };
     Some(match char {
-        '─' | '━' | '┈' | '═' | '╌' => "-",
-        '│' | '┃' | '┊' | '║' | '╎' => "|",
+        // An activated edge is heavy: without colours nothing else tells it from a pending one.
+        '━' | '┅' => "=",
+        '┃' | '┇' => "!",
+        '─' | '┈' | '═' | '╌' => "-",
+        '│' | '┊' | '║' | '╎' => "|",
         '\u{250c}'..='\u{254b}' | '\u{2550}'..='\u{2570}' => "+",
-        '▼' | '▽' | '↓' => "v",
-        '▲' | '△' | '↑' => "^",
+        '▼' => "V",
+        '▲' => "A",
+        '▽' | '↓' => "v",
+        '△' | '↑' => "^",
         '▶' | '▷' | '→' => ">",
         '◀' | '◁' | '←' => "<",
         '↺' => "@",
@@ -426,7 +431,7 @@ mod tests {
     fn flattening_replaces_our_glyphs_and_leaves_text() {
         let mut buffer = Buffer::with_lines(["╭─┃▼…漢é"]);
         theme(Colours::Off, Glyphs::Ascii).flatten(&mut buffer);
-        assert_eq!(buffer, Buffer::with_lines(["+-|v~漢é"]));
+        assert_eq!(buffer, Buffer::with_lines(["+-!V~漢é"]));
         assert_eq!(buffer.area, Rect::new(0, 0, 8, 1));
     }
 

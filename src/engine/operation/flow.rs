@@ -472,6 +472,7 @@ impl Operation {
     /// A step fails: its execution fails, and with it whatever repeats that (G3).
     pub(super) fn fail(&mut self, failure: Failure, at: StepRef) {
         let step = self.place(at).step;
+        self.note_failure(at, &failure);
         self.fail_execution(at.execution, failure, Some(step));
     }
 

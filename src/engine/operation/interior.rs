@@ -1,7 +1,7 @@
 //! What is inside of a step, as a picture: a council's members (G11), a repeating step's iterations (V22).
 //!
-//! While a council works its picture is drawn from its state, afterwards from the account that its
-//! step's data keeps; so nothing is held twice. Iterations that are over leave a picture behind, the
+//! What a council's members gave is read from its account, as its step's data keeps it; so a picture
+//! says the same while it works and afterwards, and nothing is held twice. Iterations that are over leave a picture behind, the
 //! latest ones only, because the arena forgets their steps.
 
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::operation::Operation;
-use crate::engine::operation::outcome::{Uncertainty, Verdict};
+use crate::engine::operation::outcome::{Failure, Uncertainty, Verdict};
 use crate::engine::operation::state::{
-    CallAt, Contribution, Council, Given, LEADER, Repeat, StepRef, StepState, Turn, TurnAt,
-    Uncertain,
+    Council, LEADER, Repeat, Round, StepRef, StepState, Turn, Uncertain,
 };
 use crate::engine::operation::view::{
     CouncilView, ExecutionView, MemberStatus, MemberView, RepeatView,
 };
 use crate::engine::routine::definition::{CouncilDefinition, CouncilStrategy, StepKind};
+use crate::engine::verify::Held;
 
 /// Iterations that are over and still to be looked at, at most.
 const KEPT_PICTURES: usize = 64;
@@ -45,8 +45,7 @@ impl Operation {
         let definition = self.plan.definition.councils.get(&step.council)?;
         let (parts, leader, council) = match self.state_of(at) {
             StepState::Council(council) => {
-                let part = |it| part_of(definition, it);
-                let parts = council.contributions.iter().map(part).collect();
+                let parts = parts_of(&council.account());
                 (parts, leader_at_work(council), Some(council.as_ref()))
             }
             StepState::Claimed(claimed) => {
@@ -173,6 +172,17 @@ impl Operation {
         }
     }
 
+    /// Something failed at a step; the first reason stays.
+    pub(super) fn note_failure(&mut self, at: StepRef, failure: &Failure) {
+        let detail = failure.detail();
+        let code = failure.code();
+        let note = match detail.get("text").and_then(Value::as_str) {
+            Some(text) => format!("{code}: {}", short(text)),
+            None => code.to_owned(),
+        };
+        self.failed.entry(at).or_insert(note);
+    }
+
     /// An iteration is about to be over: its picture stays to be looked at.
     pub(super) fn keep_picture(&mut self, child: usize) {
         let mut picture = self.execution_view(child, &self.executions[child], &[]);
@@ -209,19 +219,6 @@ fn on_its_way(repeat: &Repeat) -> RepeatView {
     }
 }
 
-fn part_of(council: &CouncilDefinition, contribution: &Contribution) -> Part {
-    let (status, note) = match &contribution.given {
-        Given::Said(text) => (MemberStatus::Answered, text),
-        Given::Vote { verdict, reasoning } => (voted(*verdict), reasoning),
-        Given::Nothing { why, text } => (failed(why.code()), text),
-    };
-    Part {
-        member: council.member(contribution.chair).to_owned(),
-        status,
-        note: Some(short(note)),
-    }
-}
-
 /// What a council's account in its step's data says of its members.
 fn parts_of(data: &Value) -> Vec<Part> {
     let contributions = data.get("contributions").and_then(Value::as_array);
@@ -249,13 +246,6 @@ fn parts_of(data: &Value) -> Vec<Part> {
         .collect()
 }
 
-fn voted(verdict: Verdict) -> MemberStatus {
-    match verdict {
-        Verdict::Pass => MemberStatus::VotedPass,
-        Verdict::Fail => MemberStatus::VotedFail,
-    }
-}
-
 fn failed(code: &str) -> MemberStatus {
     match code == Uncertainty::Refusal.code() {
         true => MemberStatus::Refused,
@@ -266,10 +256,14 @@ fn failed(code: &str) -> MemberStatus {
 fn leader_at_work(council: &Council) -> MemberStatus {
     if council.turns.contains_key(&LEADER) {
         MemberStatus::Asked
-    } else if council.asked.is_empty() {
-        MemberStatus::Waiting
+    } else if council.definition.strategy == CouncilStrategy::Decompose {
+        // Its first part is to give the members theirs.
+        match council.round {
+            Round::Assigning => MemberStatus::Waiting,
+            Round::Members | Round::Leader => MemberStatus::Answered,
+        }
     } else {
-        MemberStatus::Answered
+        MemberStatus::Waiting
     }
 }
 
@@ -296,18 +290,12 @@ fn leader_given_up(
 
 /// What an open conversation waits for, where it waits for somebody.
 fn held_note(turn: &Turn) -> Option<String> {
-    let TurnAt::Call(_, call) = &turn.at else {
-        return None;
+    let note = match turn.held()? {
+        Held::Waiting => "waits for what a tool delivers",
+        Held::Blocked => "waits to be allowed a call",
+        Held::Uncertain => "nobody can tell",
     };
-    match &call.at {
-        CallAt::Permission { reason } => Some(short(reason)),
-        CallAt::Delivery { .. } => Some(format!("waits for what `{}` delivers", call.tool)),
-        CallAt::Ask
-        | CallAt::Asking(_)
-        | CallAt::Ready
-        | CallAt::InFlight(_)
-        | CallAt::Member(_) => None,
-    }
+    Some(note.to_owned())
 }
 
 fn short(text: &str) -> String {

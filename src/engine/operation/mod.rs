@@ -98,6 +98,8 @@ pub struct Operation {
     active: BTreeSet<usize>,
     /// Iterations that are over, to be looked at; the latest of them.
     past: VecDeque<Arc<view::ExecutionView>>,
+    /// The steps at which something failed, and why: to be told from those that were stopped.
+    failed: BTreeMap<StepRef, String>,
     /// How badly each step that waits holds the operation up; kept by `set_state` alone.
     holds: BTreeMap<StepRef, Held>,
     deliveries: BTreeMap<String, Owner>,
@@ -178,6 +180,7 @@ impl Operation {
             agenda: VecDeque::new(),
             active: BTreeSet::from([0]),
             past: VecDeque::new(),
+            failed: BTreeMap::new(),
             holds: BTreeMap::new(),
             deliveries: BTreeMap::new(),
             sources: Vec::new(),

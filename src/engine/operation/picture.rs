@@ -102,6 +102,7 @@ impl Operation {
                 })
                 .map(|wait| wait.reason.clone())
         };
+        let failed = self.failed.get(&at);
         let (output, note) = match state {
             StepState::Settled(settled) => {
                 let reasoning = &settled.claim.reasoning;
@@ -116,20 +117,23 @@ impl Operation {
             | StepState::GateChecks(_)
             | StepState::Condition
             | StepState::OperatorGate => (None, waiting()),
+            StepState::Stopped => (None, failed.cloned()),
             StepState::Skipped(Skip::NotActivated) => (None, Some(NOT_ACTIVATED.to_owned())),
             StepState::Skipped(Skip::ByCondition { .. }) => (None, Some(BY_CONDITION.to_owned())),
             StepState::Idle
             | StepState::Ready
             | StepState::Repeating(_)
-            | StepState::Stopping(_)
-            | StepState::Stopped => (None, None),
+            | StepState::Stopping(_) => (None, None),
         };
         StepView {
             slug: definition.slug.clone(),
             kind: definition.kind.label().to_owned(),
             agent: agent(&definition.kind),
             lap: execution.steps[step.at()].lap,
-            status: status(state),
+            status: match (state, failed) {
+                (StepState::Stopped, Some(_)) => StepStatus::Failed,
+                (state, _) => status(state),
+            },
             output,
             note,
             council: self.council_view(at),

@@ -2,9 +2,9 @@
 //! drawn, terminals that are too narrow, and people who can't see pictures.
 //!
 //! ```text
-//! > ✓ draft        verified    agent         lap 2  → check
-//!   ● check        running     gate                 → publish on_pass ↺ draft 1 of 2
-//!   ● each         running     map    2 of 3        → check
+//! > ✓ draft        verified    agent         lap 2  ▶ check
+//!   ● check        running     gate                 ▷ publish on_pass ↺ draft 1 of 2
+//!   ● each         running     map    2 of 3        ▷ check
 //! ```
 //!
 //! Builds no more rows than are visible.
@@ -212,10 +212,10 @@ impl ListWidget<'_> {
 
     fn edge(&self, edge: &EdgeShape, status: EdgeStatus, taken: u32) -> String {
         let target = &self.shape.nodes[edge.to].name;
-        let arrow = match (edge.way, status) {
-            (EdgeWay::Back { .. }, _) => "↺",
-            (EdgeWay::Onward, EdgeStatus::Pending | EdgeStatus::Activated) => "→",
-            (EdgeWay::Onward, EdgeStatus::Dead) => "×",
+        let arrow = match edge.way {
+            EdgeWay::Back { .. } => "↺",
+            // Told apart without colour, in ASCII too.
+            EdgeWay::Onward => self.theme.badge(status).marker,
         };
         let rest = match (edge.way, edge.condition) {
             (EdgeWay::Back { max_attempts }, _) => format!(" {taken} of {max_attempts}"),

@@ -55,14 +55,24 @@ fn drawn(shape: &GraphShape, live: &LiveGraph, selected: usize, (w, h): (u16, u1
     text(&buffer)
 }
 
-fn listed(shape: &GraphShape, live: &LiveGraph, selected: usize, (w, h): (u16, u16)) -> String {
+fn listed(shape: &GraphShape, live: &LiveGraph, selected: usize, size: (u16, u16)) -> String {
+    listed_in(Theme::default(), shape, live, selected, size)
+}
+
+fn listed_in(
+    theme: Theme,
+    shape: &GraphShape,
+    live: &LiveGraph,
+    selected: usize,
+    (w, h): (u16, u16),
+) -> String {
     let rows = ListRows::of(shape);
     let mut buffer = Buffer::empty(Rect::new(0, 0, w, h));
     ListWidget {
         shape,
         rows: &rows,
         live,
-        theme: Theme::default(),
+        theme,
         selected: Some(selected),
         offset: rows.scroll_to(Some(selected), h, 0),
     }
@@ -155,6 +165,39 @@ fn every_state_shows_in_text_alone() {
     live.edges[7].status = EdgeStatus::Activated;
     insta::assert_snapshot!("graph-states", drawn(&shape, &live, 4, (80, 40)));
     insta::assert_snapshot!("list-states", listed(&shape, &live, 4, (80, 10)));
+}
+
+/// Row 25: in ASCII and without colour an edge that activated is told from one that may.
+#[test]
+fn edges_are_told_apart_in_plain_ascii() {
+    let shape = samples::gated();
+    let theme = Theme {
+        colours: Colours::Off,
+        glyphs: Glyphs::Ascii,
+    };
+    let screens = [EdgeStatus::Pending, EdgeStatus::Activated, EdgeStatus::Dead].map(|status| {
+        let mut live = LiveGraph::idle(&shape);
+        for edge in &mut live.edges {
+            edge.status = status;
+        }
+        let boxes = drawn(&shape, &live, 0, (40, 24));
+        let list = listed_in(theme, &shape, &live, 0, (40, 12));
+        [boxes, list].map(|screen| {
+            let lines: Vec<&str> = screen.lines().collect();
+            let mut buffer = Buffer::with_lines(lines);
+            theme.flatten(&mut buffer);
+            text(&buffer)
+        })
+    });
+    let [pending, activated, dead] = screens;
+    for (one, other) in [
+        (&pending, &activated),
+        (&activated, &dead),
+        (&pending, &dead),
+    ] {
+        assert_ne!(one[0], other[0]);
+        assert_ne!(one[1], other[1]);
+    }
 }
 
 /// Row 25 and M2: without colour nothing but the marker and reverse video is written.

@@ -163,6 +163,19 @@ impl Operation {
         crumbs
     }
 
+    /// The iteration that a wait is in, in words; `None` for the operation's own graph.
+    pub fn iteration_of(&self, wait: &WaitKey) -> Option<String> {
+        let view = self.view.as_ref()?;
+        let mut executions = view.executions.iter();
+        let execution = executions.find(|execution| execution.id == wait.execution)?;
+        let iteration = execution.iteration.as_ref()?;
+        let number = iteration.index + 1;
+        Some(match iteration.total {
+            Some(total) => format!("{} {number} of {total}", iteration.step),
+            None => format!("{} {number}", iteration.step),
+        })
+    }
+
     /// Goes into the chosen step, where it repeats. There what happens is followed.
     pub fn go_inside(&mut self) -> bool {
         let chosen = self.body().steps.get(self.step);

@@ -27,7 +27,15 @@ pub(super) fn draw(state: &State, place: Rect, buffer: &mut Buffer) {
     let room = usize::from(inside.height).saturating_sub(1);
     let row = chosen.map_or(0, Operation::wait_row);
     let selected = (has_keys == HasKeys::Yes).then_some(row);
-    let mut rows = listed(waits, selected, (columns, room), theme);
+    let reasons: Vec<String> = waits
+        .iter()
+        .map(|wait| {
+            let inside = chosen.and_then(|operation| operation.iteration_of(&wait.key));
+            let inside = inside.map(|inside| format!("{inside}: "));
+            format!("{}{}", inside.unwrap_or_default(), wait.reason)
+        })
+        .collect();
+    let mut rows = listed(waits, &reasons, selected, (columns, room), theme);
     if waits.is_empty() || room > 0 {
         let hint = hint(chosen, waits.len());
         let role = match waits.is_empty() {
@@ -54,6 +62,7 @@ fn hint(chosen: Option<&Operation>, waits: usize) -> &'static str {
 /// reason as much as there is room for.
 fn listed(
     waits: &[Wait],
+    reasons: &[String],
     selected: Option<usize>,
     (columns, room): (usize, usize),
     theme: Theme,
@@ -61,7 +70,7 @@ fn listed(
     let dim = theme.style(Role::Dim);
     let mut rows: Vec<Row> = Vec::new();
     let first = selected.unwrap_or(0);
-    for (at, wait) in waits.iter().enumerate().skip(first) {
+    for (at, (wait, reason)) in waits.iter().zip(reasons).enumerate().skip(first) {
         let left = waits.len() - at;
         // A head and a reason, and a row that says how many are left out.
         if at > first && rows.len() + 2 + usize::from(left > 1) > room {
@@ -76,7 +85,7 @@ fn listed(
             1 => rest,
             _ => rest.saturating_sub(1).max(1).min(rest),
         };
-        let mut reason = wrapped(&Inert::one_line(&wait.reason), columns, dim);
+        let mut reason = wrapped(&Inert::one_line(reason), columns, dim);
         if reason.len() > most {
             reason.truncate(most);
             if let Some(last) = reason.pop() {

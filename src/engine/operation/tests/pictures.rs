@@ -1,7 +1,10 @@
 //! What a picture tells of the inside of steps (V22), and of steps that were passed by (G8).
 
 use super::*;
-use crate::engine::operation::view::{ExecutionView, RepeatView, StepStatus, StepView};
+use crate::engine::operation::view::{
+    ExecutionView, MemberStatus, RepeatView, StepStatus, StepView,
+};
+use crate::engine::ports::ToolCall;
 
 const EACH: &str = "@ pre_steps: [{ name: items, tool: memory_set, args: { key: items, value: [a, b, c] } }]
     each -> done
@@ -85,6 +88,11 @@ fn an_iteration_that_failed_stays_where_it_was() {
     it.answer("n", pass()).answer("n", fail());
     let seen = repeat(&it).expect("it had begun");
     assert_eq!((seen.current, seen.done, seen.count), (Some(1), 1, 2));
+    let failed = step(&it, "each");
+    assert_eq!(failed.status, StepStatus::Failed, "not merely stopped");
+    assert_eq!(failed.note.as_deref(), Some("iteration_failed"));
+    let view = it.machine.view();
+    assert_eq!(view.executions[1].steps[0].status, StepStatus::Failed);
 }
 
 #[test]
@@ -94,4 +102,100 @@ fn a_step_that_is_passed_by_says_why() {
     let skipped = step(&it, "f");
     assert_eq!(skipped.status, StepStatus::Skipped);
     assert_eq!(skipped.note.as_deref(), Some("no edge to it activated"));
+}
+
+/// A council of three over one step.
+fn council_of(strategy: &str) -> String {
+    format!(
+        "routine: council
+agents: {{ chair: {{}}, ann: {{}}, bob: {{}}, cy: {{}} }}
+councils: {{ panel: {{ leader: chair, members: [ann, bob, cy], strategy: {strategy} }} }}
+entry_steps: [talk]
+steps:
+  - {{ slug: talk, type: council, council: panel, instructions: x }}
+  - {{ slug: done, type: terminal }}
+edges:
+  - {{ from: talk, to: done }}
+"
+    )
+}
+
+fn members(it: &Play) -> Vec<(MemberStatus, Option<String>)> {
+    let council = step(it, "talk").council.expect("a council");
+    let members = council.members.into_iter();
+    members.map(|member| (member.status, member.note)).collect()
+}
+
+fn leader(it: &Play) -> MemberStatus {
+    step(it, "talk").council.expect("a council").leader.status
+}
+
+fn vote(verdict: &str) -> ToolCall {
+    let args = json!({ "verdict": verdict, "reasoning": "so it is" });
+    tool("cast_vote", args)
+}
+
+#[test]
+fn a_picture_follows_each_vote_and_keeps_them_when_the_step_is_over() {
+    // G11
+    let so = || Some("so it is".to_owned());
+    let mut it = story(&council_of("vote")).start();
+    assert!(
+        members(&it)
+            .iter()
+            .all(|(status, _)| *status == MemberStatus::Asked)
+    );
+    assert_eq!(leader(&it), MemberStatus::Waiting);
+    it.calls("talk", [vote("pass")])
+        .calls("talk", [vote("fail")]);
+    assert_eq!(
+        members(&it),
+        [
+            (MemberStatus::VotedPass, so()),
+            (MemberStatus::VotedFail, so()),
+            (MemberStatus::Asked, None)
+        ]
+    );
+    it.calls("talk", [vote("pass")]);
+    assert_eq!(leader(&it), MemberStatus::Asked);
+    let live = members(&it);
+    it.answer("talk", pass()).expect_succeeded();
+    assert_eq!(members(&it), live, "the account says the same");
+    assert_eq!(leader(&it), MemberStatus::Answered);
+    let council = step(&it, "talk").council.expect("a council");
+    assert_eq!((council.needed(), council.calls), (2, None));
+    assert_eq!(council.count(|it| it == MemberStatus::VotedPass), 2);
+}
+
+#[test]
+fn members_of_a_round_robin_wait_for_their_turn() {
+    let mut it = story(&council_of("round_robin")).start();
+    it.says("talk", "first words");
+    let statuses: Vec<MemberStatus> = members(&it).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(
+        statuses,
+        [
+            MemberStatus::Answered,
+            MemberStatus::Asked,
+            MemberStatus::Waiting
+        ]
+    );
+    assert_eq!(members(&it)[0].1.as_deref(), Some("first words"));
+}
+
+#[test]
+fn a_dynamic_councils_calls_are_counted() {
+    let mut it = story(&council_of("dynamic")).start();
+    let calls = |it: &Play| step(it, "talk").council.expect("a council").calls;
+    assert_eq!(
+        (calls(&it), leader(&it)),
+        (Some((0, 8)), MemberStatus::Asked)
+    );
+    it.calls("talk", [tool("ask_bob", json!({ "message": "well?" }))]);
+    assert_eq!(calls(&it), Some((1, 8)));
+    assert_eq!(members(&it)[1].0, MemberStatus::Asked);
+    it.says("talk", "well.");
+    assert_eq!(calls(&it), Some((1, 8)));
+    assert_eq!(members(&it)[1].0, MemberStatus::Answered);
+    assert_eq!(members(&it)[0].0, MemberStatus::Waiting);
 }
