@@ -372,7 +372,7 @@ fn no_import_takes_a_detour() {
 #[test]
 fn every_file_says_what_it_is_for() {
     let mut files = Vec::new();
-    for folder in ["src", "tests", "benches", "examples"] {
+    for folder in ["src", "tests", "benches", "examples", "fuzz/fuzz_targets"] {
         let folder = package().join(folder);
         if folder.exists() {
             files_below(&folder, &mut files);

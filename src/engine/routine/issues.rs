@@ -20,7 +20,7 @@ impl<'a> Subject<'a> {
     /// A step.
     pub(in crate::engine::routine) fn step(slug: Option<&'a str>) -> Self {
         Self {
-            step: slug,
+            step: slug.map(shortened),
             edge: None,
         }
     }
@@ -29,18 +29,25 @@ impl<'a> Subject<'a> {
     pub(in crate::engine::routine) fn edge(label: Option<&'a str>) -> Self {
         Self {
             step: None,
-            edge: label,
+            edge: label.map(shortened),
         }
     }
+}
+
+/// The beginning of a name of any length: every problem of a step repeats it.
+fn shortened(name: &str) -> &str {
+    &name[..name.floor_char_boundary(NAMED)]
 }
 
 /// Problems of one severity that are kept. A file of a thousand steps that are all wrong in several
 /// ways stays far below; a hostile one must not fill the memory.
 const KEPT: usize = 10_000;
 
-/// Problems that say what was meant. Each looks at every name there is: without a bound a file of
-/// many names and many slips would take minutes.
-const HINTED: usize = 200;
+/// Pairs of characters that are compared to say what was meant, all problems together: without a
+/// bound a file of many names and many slips would take minutes.
+const HINTED: usize = 10_000_000;
+/// Bytes of a name that problems repeat. A name that is valid is shorter.
+const NAMED: usize = 200;
 
 /// Problems in the order in which they are found.
 #[derive(Default)]
@@ -95,8 +102,8 @@ impl Issues {
         found.kept.push(Issue {
             severity,
             code,
-            step: subject.step.map(str::to_owned),
-            edge: subject.edge.map(str::to_owned),
+            step: subject.step.map(shortened).map(str::to_owned),
+            edge: subject.edge.map(shortened).map(str::to_owned),
             line: at.line,
             column: at.column,
             message: message.into(),
@@ -113,8 +120,8 @@ impl Issues {
         if found.hinted >= HINTED {
             return String::new();
         }
-        found.hinted += 1;
-        near::hint(word, known)
+        let compared = |name: &&str| found.hinted += near::effort(word, name);
+        near::hint(word, known.into_iter().inspect(compared))
     }
 
     /// Whether the file can't run.

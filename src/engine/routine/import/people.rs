@@ -32,29 +32,27 @@ pub(super) fn condition(word: &str) -> &str {
 /// Reports human steps whose two ways to fail lead the same way: our operator couldn't choose.
 pub(super) fn tell_apart(desk: Desk<'_>, edges: &[Node], human: &HashSet<&str>) {
     let links: Vec<Link<'_>> = edges.iter().filter_map(Link::of).collect();
-    let by_person = |link: &&Link<'_>| human.contains(link.from);
-    let kinds = |step: &str| {
-        let of = |word| {
-            links
-                .iter()
-                .any(|link| link.from == step && link.word == word)
-        };
-        of("rejected") && of("changes_requested")
+    let said: HashSet<(&str, &str)> = links.iter().map(|link| (link.from, link.word)).collect();
+    let passing = Ways::of(links.iter().filter(|link| !link.fails()));
+    let all = Ways::of(links.iter());
+    let asked = |link: &&Link<'_>| {
+        human.contains(link.from)
+            && said.contains(&(link.from, "rejected"))
+            && said.contains(&(link.from, "changes_requested"))
     };
-    for link in links
-        .iter()
-        .filter(by_person)
-        .filter(|link| kinds(link.from))
-    {
+    let mut judged = HashSet::new();
+    for link in links.iter().filter(asked) {
+        if !judged.insert((link.from, link.to, link.word)) {
+            // A twin is reported as such, and leads nowhere else.
+            continue;
+        }
         let problem = match link.word {
             // Certainly a way back: no failing edge is needed to come round.
-            "rejected" if leads(&links, link, |other| !other.fails()) => {
+            "rejected" if passing.lead(link.to, link.from) => {
                 "leads back, as `changes_requested` does"
             }
             // Certainly a way on: nothing that leads from there comes round.
-            "changes_requested" if !leads(&links, link, |other| other.from != link.from) => {
-                "leads on, as `rejected` does"
-            }
+            "changes_requested" if !all.lead(link.to, link.from) => "leads on, as `rejected` does",
             _ => continue,
         };
         let label = format!("{}->{}", link.from, link.to);
@@ -92,21 +90,32 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Whether some links lead from a link's target to its source.
-fn leads(links: &[Link<'_>], back: &Link<'_>, takes: impl Fn(&Link<'_>) -> bool) -> bool {
-    let mut out: HashMap<&str, Vec<&str>> = HashMap::new();
-    for link in links.iter().filter(|link| takes(link)) {
-        out.entry(link.from).or_default().push(link.to);
-    }
-    let mut seen = HashSet::new();
-    let mut open = vec![back.to];
-    while let Some(step) = open.pop() {
-        if step == back.from {
-            return true;
+/// Where some links lead from each step.
+struct Ways<'a>(HashMap<&'a str, Vec<&'a str>>);
+
+impl<'a> Ways<'a> {
+    fn of<'l>(links: impl Iterator<Item = &'l Link<'a>>) -> Self
+    where
+        'a: 'l,
+    {
+        let mut out: HashMap<&str, Vec<&str>> = HashMap::new();
+        for link in links {
+            out.entry(link.from).or_default().push(link.to);
         }
-        if seen.insert(step) {
-            open.extend(out.get(step).into_iter().flatten());
-        }
+        Self(out)
     }
-    false
+
+    fn lead(&self, from: &str, to: &str) -> bool {
+        let mut seen = HashSet::new();
+        let mut open = vec![from];
+        while let Some(step) = open.pop() {
+            if step == to {
+                return true;
+            }
+            if seen.insert(step) {
+                open.extend(self.0.get(step).into_iter().flatten());
+            }
+        }
+        false
+    }
 }

@@ -1,6 +1,6 @@
 //! Agents and councils that a file defines (G11, G17).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::engine::limits;
 use crate::engine::routine::definition::{
@@ -153,11 +153,12 @@ fn council(cx: Context<'_>, node: &Node) -> Option<CouncilDefinition> {
             );
         }
         let mut members: Vec<Placed<String>> = Vec::new();
+        let mut seen = HashSet::new();
         for member in items
             .iter()
             .filter_map(|item| placed(&cx, item, "a member"))
         {
-            if members.iter().any(|held| held.value == member.value) {
+            if !seen.insert(member.value.clone()) {
                 let message = format!("`{}` is a member already; each counts once", member.value);
                 cx.report(Code::BadValue, member.at, message);
             }

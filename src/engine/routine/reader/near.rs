@@ -25,12 +25,21 @@ pub(in crate::engine::routine) fn hint<'a>(
     }
 }
 
+/// Pairs of characters that are compared to tell how near two words are, and about a hundred for
+/// looking at them at all.
+pub(in crate::engine::routine) fn effort(one: &str, other: &str) -> usize {
+    100 + one.len().min(LOOKED_AT) * other.len().min(LOOKED_AT)
+}
+
+/// Characters of a word that are looked at.
+const LOOKED_AT: usize = 64;
+
 /// Case, hyphens and underscores are what people mix up first.
 fn plain(word: &str) -> Vec<char> {
     word.chars()
         .filter(|c| *c != '_' && *c != '-')
         .flat_map(char::to_lowercase)
-        .take(64)
+        .take(LOOKED_AT)
         .collect()
 }
 

@@ -12,12 +12,14 @@ pub(in crate::engine::routine) mod steps;
 pub(in crate::engine::routine) mod templates;
 pub(in crate::engine::routine) mod topology;
 
+use std::collections::BTreeSet;
+
 use crate::engine::routine::issues::Issues;
 use crate::engine::routine::outline::Outline;
 use crate::engine::routine::reader::routine::Reading;
 use crate::engine::routine::rules::names::Known;
 use crate::engine::routine::rules::sketch::Sketch;
-use crate::engine::routine::rules::templates::Frame;
+use crate::engine::routine::rules::templates::{Around, Frame};
 use crate::engine::routine::rules::topology::Findings;
 
 /// Rules that look at a body without its order.
@@ -52,12 +54,13 @@ pub(in crate::engine::routine) fn judge(
     names::known(reading, known, issues);
     names::assurance(reading, issues);
     names::some_verification(reading, issues);
-    judge_body(&reading.outline, &reading.parameters, None, issues)
+    let parameters = reading.parameters.iter().map(String::as_str).collect();
+    judge_body(&reading.outline, &parameters, None, issues)
 }
 
 fn judge_body(
     outline: &Outline,
-    parameters: &[String],
+    parameters: &BTreeSet<&str>,
     outer: Option<(&Frame<'_>, usize)>,
     issues: &Issues,
 ) -> Option<Findings> {
@@ -73,7 +76,9 @@ fn judge_body(
             rule(&sketch, order, issues);
         }
     }
+    let around = Around::of(outline);
     let frame = Frame {
+        around: &around,
         sketch: &sketch,
         order: order.as_ref(),
         parameters,

@@ -1,6 +1,6 @@
 //! Names of what is defined elsewhere: agents, councils, tools; and what assurance asks for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
@@ -69,12 +69,12 @@ pub(in crate::engine::routine) fn assurance(reading: &Reading, issues: &Issues) 
             );
         }
     }
+    let attempts = notes.iter().filter(|note| note.method.is_some());
+    let covered: HashSet<&str> = attempts
+        .flat_map(|note| note.covers.iter().map(String::as_str))
+        .collect();
     for word in &policy.coverage {
-        let covers = |covered: &Vec<String>| covered.contains(&word.value);
-        if !notes
-            .iter()
-            .any(|note| note.method.is_some() && covers(&note.covers))
-        {
+        if !covered.contains(word.value.as_str()) {
             let all = notes
                 .iter()
                 .flat_map(|note| note.covers.iter().map(String::as_str));

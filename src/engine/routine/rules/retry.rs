@@ -16,6 +16,9 @@ use crate::engine::routine::rules::sketch::{Meaning, Sketch};
 /// Definitions larger than this have far too many steps already; their order isn't looked at.
 const LARGEST: usize = 10_000;
 
+/// Steps of a cycle that its problem names; a file may hold thousands of cycles of thousands of steps.
+const SHOWN: usize = 12;
+
 /// What became of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::routine) enum Class {
@@ -150,6 +153,9 @@ fn report_cycle(
     let link = &sketch.links[closing];
     let slug = |step: usize| sketch.step(step).slug().unwrap_or_default();
     let mut path: Vec<&str> = steps.map(slug).collect();
+    if path.len() > SHOWN {
+        path.splice(SHOWN / 2..path.len() - SHOWN / 2, ["…"]);
+    }
     path.push(slug(link.to));
     let edge = sketch.edge(link);
     let label = edge.label();

@@ -6,9 +6,11 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeSet, HashMap};
+
 use crate::engine::routine::issue::Code;
 use crate::engine::routine::issues::{Issues, Subject};
-use crate::engine::routine::outline::{Kind, Placed, Site};
+use crate::engine::routine::outline::{Kind, Outline, Placed, Site};
 use crate::engine::routine::rules::retry::Order;
 use crate::engine::routine::rules::sketch::Sketch;
 use crate::engine::routine::template::Reference;
@@ -17,9 +19,34 @@ use crate::engine::routine::template::Reference;
 pub(in crate::engine::routine) struct Frame<'a> {
     pub(in crate::engine::routine) sketch: &'a Sketch<'a>,
     pub(in crate::engine::routine) order: Option<&'a Order>,
-    pub(in crate::engine::routine) parameters: &'a [String],
+    pub(in crate::engine::routine) parameters: &'a BTreeSet<&'a str>,
+    /// Per name: the first pre step and the first post step of that name.
+    pub(in crate::engine::routine) around: &'a Around<'a>,
     /// The body around it, and the index of the step that repeats this one.
     pub(in crate::engine::routine) outer: Option<(&'a Frame<'a>, usize)>,
+}
+
+/// The pre and post steps of a body by name, each with its first index.
+pub(in crate::engine::routine) struct Around<'a> {
+    pre: HashMap<&'a str, usize>,
+    post: HashMap<&'a str, usize>,
+}
+
+impl<'a> Around<'a> {
+    /// Those of a body.
+    pub(in crate::engine::routine) fn of(outline: &'a Outline) -> Self {
+        let by_name = |steps: &'a [Placed<String>]| {
+            let mut first = HashMap::with_capacity(steps.len());
+            for (index, step) in steps.iter().enumerate() {
+                first.entry(step.value.as_str()).or_insert(index);
+            }
+            first
+        };
+        Self {
+            pre: by_name(&outline.pre_steps),
+            post: by_name(&outline.post_steps),
+        }
+    }
 }
 
 /// What became of a look-up.
@@ -61,8 +88,8 @@ fn problem(
     issues: &Issues,
 ) -> Option<String> {
     match reference {
-        Reference::Param(name) => (!frame.parameters.contains(name)).then(|| {
-            let hint = issues.hint(name, frame.parameters.iter().map(String::as_str));
+        Reference::Param(name) => (!frame.parameters.contains(name.as_str())).then(|| {
+            let hint = issues.hint(name, frame.parameters.iter().copied());
             format!("there is no parameter `{name}`{hint}")
         }),
         Reference::MapItem | Reference::MapIndex | Reference::MapTotal => {
@@ -110,8 +137,9 @@ fn pre_or_post(frame: &Frame<'_>, name: &str, site: Site) -> LookUp {
         Site::PostStep(index) => (outline.pre_steps.len(), index),
         Site::FinalChecks => (outline.pre_steps.len(), outline.post_steps.len()),
     };
-    let among = |names: &[Placed<String>]| names.iter().any(|one| one.value == name);
-    if among(&outline.pre_steps[..pre]) || among(&outline.post_steps[..post]) {
+    let first_pre = frame.around.pre.get(name).copied();
+    let first_post = frame.around.post.get(name).copied();
+    if first_pre.is_some_and(|first| first < pre) || first_post.is_some_and(|first| first < post) {
         return LookUp::Found;
     }
     let around = match frame.outer {
@@ -119,9 +147,7 @@ fn pre_or_post(frame: &Frame<'_>, name: &str, site: Site) -> LookUp {
         None => LookUp::Unknown,
     };
     match around {
-        LookUp::Unknown if among(&outline.pre_steps) || among(&outline.post_steps) => {
-            LookUp::TooEarly
-        }
+        LookUp::Unknown if first_pre.is_some() || first_post.is_some() => LookUp::TooEarly,
         found => found,
     }
 }

@@ -1,6 +1,7 @@
 //! From bytes to a checked routine: every code with its place, several at once, and what G6 decides.
 
 mod agreement;
+mod hostile;
 mod naive;
 
 use std::collections::BTreeSet;

@@ -18,7 +18,7 @@ use crate::engine::routine::tests::agreement::dice::Dice;
 use crate::engine::routine::tests::naive::{self, Problem};
 
 /// Routines that are looked at.
-const ROUTINES: u64 = 1_200;
+const ROUTINES: u64 = 900;
 /// Most mistakes in one of them.
 const MISTAKES: usize = 4;
 
@@ -112,7 +112,7 @@ fn the_loader_finds_what_a_plain_second_reading_finds() {
 
 #[test]
 fn what_is_made_up_without_mistakes_is_valid() {
-    for seed in 0..ROUTINES / 12 {
+    for seed in 0..ROUTINES / 9 {
         let file = valid::routine(&mut Dice::seeded(seed));
         let errors: Vec<Issue> = issues(&file)
             .into_iter()
@@ -125,7 +125,7 @@ fn what_is_made_up_without_mistakes_is_valid() {
 /// G12: only `parse` stops the validation, and then there is nothing else to say.
 #[test]
 fn half_a_file_is_no_file() {
-    for seed in 0..ROUTINES / 12 {
+    for seed in 0..ROUTINES / 9 {
         let mut dice = Dice::seeded(seed);
         let text = valid::routine(&mut dice).to_string();
         let half = &text.as_bytes()[..1 + dice.below(text.len() - 1)];
