@@ -24,6 +24,7 @@ use crate::tui::terminal::{FullScreen, Suspension};
 use crate::tui::text::Inert;
 use crate::tui::update::update;
 use crate::tui::view;
+use crate::tui::watchdog::Watchdog;
 
 /// Answers of the session that may wait for the loop; each task sends few.
 const RESULTS: usize = 64;
@@ -35,6 +36,7 @@ pub(super) struct Loop {
     clock: FrameClock,
     mailbox: Arc<Mailbox>,
     hung_up: Arc<Notify>,
+    watchdog: Arc<Watchdog>,
 }
 
 impl Loop {
@@ -43,6 +45,7 @@ impl Loop {
         state: State,
         mailbox: Arc<Mailbox>,
         hung_up: Arc<Notify>,
+        watchdog: Arc<Watchdog>,
     ) -> Self {
         Self {
             screen,
@@ -50,6 +53,7 @@ impl Loop {
             clock: FrameClock::default(),
             mailbox,
             hung_up,
+            watchdog,
         }
     }
 
@@ -120,6 +124,10 @@ impl Loop {
     }
 
     fn event(&mut self, event: Event, performer: &mut Performer) -> Result<Option<Exit>, Trouble> {
+        // What comes with the end of the terminal is nobody's key: a hang-up confirms nothing (T7).
+        if self.watchdog.has_hung_up() {
+            return Ok(Some(Exit::Signal(1)));
+        }
         let now = Instant::now();
         match event {
             Event::Key(key) => self.take(Message::Key(key, now), performer),

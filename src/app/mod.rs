@@ -43,6 +43,8 @@ use crate::tui::watchdog::{GRACE, Watchdog};
 
 /// How long the session may take to open before the first frame is drawn without it (Q4).
 const FIRST_FRAME: Duration = Duration::from_millis(50);
+/// How long ending what still runs after that may take.
+const SHUTDOWN: Duration = Duration::from_millis(200);
 /// How long closing may take at the end.
 const CLOSING: Duration = Duration::from_secs(4);
 /// What is said after a panic.
@@ -90,8 +92,9 @@ pub fn main(arguments: Launch) -> Exit {
         Ok(exit) => exit,
         Err(trouble) => trouble.report(),
     };
-    // A tool or a check that doesn't return must not hold the exit up.
-    runtime.shutdown_background();
+    // What still runs ends with its task. A tool or a check that doesn't return must not hold the exit
+    // up.
+    runtime.shutdown_timeout(SHUTDOWN);
     exit
 }
 
@@ -134,15 +137,18 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
         diverted.end_at_panics();
     }
     let hung_up = Arc::new(Notify::new());
-    let _watchdog = watch(&screen, hung_up.clone())
+    let watchdog = watch(&screen, hung_up.clone())
         .context("can't watch the terminal")
+        .map(Arc::new)
         .map_err(Trouble::caused)?;
     let state = State::new(theme, (80, 24), Instant::now());
-    let mut running = Loop::new(screen, state, mailbox, hung_up);
+    let mut running = Loop::new(screen, state, mailbox, hung_up, watchdog.clone());
     let session = match early {
         Some(session) => session,
         None => {
-            running.draw()?;
+            if let Err(trouble) = running.draw() {
+                return unless_hung_up(&watchdog, trouble);
+            }
             tokio::select! {
                 biased;
                 signal = signals.next() => {
@@ -163,6 +169,7 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
     };
     let session = Arc::new(session);
     let exit = running.run(session.clone(), signals).await;
+    let exit = exit.or_else(|trouble| unless_hung_up(&watchdog, trouble));
     // From here on the terminal is the shell's again.
     drop(running);
     if let Some(diverted) = &diverted {
@@ -170,6 +177,14 @@ async fn run(tty: Tty, opening: Opening) -> Result<Exit, Trouble> {
     }
     close(&session).await;
     exit
+}
+
+/// A terminal that is gone may be noticed first by what can't be done with it any more.
+fn unless_hung_up(watchdog: &Watchdog, trouble: Trouble) -> Result<Exit, Trouble> {
+    match watchdog.has_hung_up() {
+        true => Ok(Exit::Signal(1)),
+        false => Err(trouble),
+    }
 }
 
 /// Ends the process some time after the terminal is gone, whatever it is doing then.

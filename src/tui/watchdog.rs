@@ -6,18 +6,23 @@
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::tui::restore::Restorer;
 
 /// How long the program has for closing after a hang-up before it is made to end.
 pub const GRACE: Duration = Duration::from_millis(1_500);
 
+/// What a terminal that is gone is known by.
+const GONE: PollFlags = PollFlags::HUP.union(PollFlags::ERR).union(PollFlags::NVAL);
+
 /// A running watch. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct Watchdog {
+    ends: Arc<[File; 2]>,
     // Closing it wakes the thread.
     _alive: PipeWriter,
 }
@@ -31,18 +36,32 @@ impl Watchdog {
         hung_up: impl FnOnce() + Send + 'static,
         force: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
-        let ends = [restorer.input()?, restorer.output()?];
+        let ends = Arc::new([restorer.input()?, restorer.output()?]);
+        let watched = ends.clone();
         let (dropped, alive) = io::pipe()?;
         std::thread::Builder::new()
             .name("terminal watchdog".into())
             .spawn(move || {
-                if wait(&ends, &dropped) == Woken::HungUp {
+                if wait(&watched, &dropped) == Woken::HungUp {
                     hung_up();
                     std::thread::sleep(grace);
                     force();
                 }
             })?;
-        Ok(Self { _alive: alive })
+        Ok(Self {
+            ends,
+            _alive: alive,
+        })
+    }
+
+    /// Whether the terminal is gone by now. What fails then fails because of that.
+    pub fn has_hung_up(&self) -> bool {
+        let mut ends = self
+            .ends
+            .each_ref()
+            .map(|end| PollFd::new(end, PollFlags::empty()));
+        poll(&mut ends, Some(&Timespec::default())).is_ok()
+            && ends.iter().any(|end| end.revents().intersects(GONE))
     }
 }
 
@@ -53,9 +72,8 @@ enum Woken {
 }
 
 fn wait(ends: &[File; 2], dropped: &PipeReader) -> Woken {
-    // Nothing is asked for, so nothing but errors and hang-ups wakes.
-    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     loop {
+        // Nothing is asked for, so nothing but errors and hang-ups wakes.
         let mut watched = [
             PollFd::new(&ends[0], PollFlags::empty()),
             PollFd::new(&ends[1], PollFlags::empty()),
@@ -66,12 +84,12 @@ fn wait(ends: &[File; 2], dropped: &PipeReader) -> Woken {
             Err(_) => return Woken::Dropped,
             Ok(_) => {}
         }
-        if watched[2].revents().intersects(gone) {
+        if watched[2].revents().intersects(GONE) {
             return Woken::Dropped;
         }
         if watched[..2]
             .iter()
-            .any(|end| end.revents().intersects(gone))
+            .any(|end| end.revents().intersects(GONE))
         {
             return Woken::HungUp;
         }

@@ -261,9 +261,10 @@ fn a_person_takes_checks_and_operator_to_its_end() {
         "{asked}"
     );
     person.answers("why> ", "it is fine");
-    let asked = person.answers(CHOICES, "allow");
+    let asked = person.reads(CHOICES);
     assert!(asked.contains("write_file {"), "{asked}");
     assert!(!person.file("amos-note.md").exists());
+    person.world.press("allow\r");
     let asked = person.answers(CHOICES, "r");
     assert!(asked.contains("Does amos-note.md read well?"), "{asked}");
     assert!(asked.contains("attestation"), "{asked}");

@@ -176,8 +176,14 @@ impl World {
         self.press(nudge);
         let reader = self.reader.take().expect("closed once");
         reader.join().expect("the reader ends");
+        // Dropping the writer types a line break, which a person who closes a window doesn't: the child
+        // stands still until the terminal is gone, and what was typed with it.
+        self.signal(rustix::process::Signal::STOP);
         self.writer = None;
         self.master = None;
+        // The hang-up lets it go on already, and it may be gone.
+        let child = rustix::process::Pid::from_raw(self.pid as i32).expect("an id isn't zero");
+        let _ = rustix::process::kill_process(child, rustix::process::Signal::CONT);
     }
 
     /// The exit code, which has to come within a time.

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -61,6 +62,9 @@ pub(in crate::cli) struct Arguments {
     format: Format,
 }
 
+/// How long ending what still runs may take.
+const SHUTDOWN: Duration = Duration::from_millis(200);
+
 /// What to do when the operation waits (C1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnWait {
@@ -84,8 +88,9 @@ pub(in crate::cli) fn main(arguments: Arguments) -> Exit {
         Err(error) => return Trouble::caused(error).report(),
     };
     let exit = runtime.block_on(run(arguments));
-    // A terminal that is still being read must not hold the exit up.
-    runtime.shutdown_background();
+    // What still runs ends with its task: a command that doesn't listen, after a second signal. A
+    // terminal that is still being read must not hold the exit up.
+    runtime.shutdown_timeout(SHUTDOWN);
     exit
 }
 

@@ -37,6 +37,8 @@ const CHUNK: usize = 64 * 1024;
 
 /// Variables that a command never inherits.
 pub const WITHHELD_VARIABLES: [&str; 3] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
+/// Addresses of providers, which some gateways take a key in, after a question mark.
+const ADDRESS_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"];
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -221,6 +223,12 @@ fn start(command: &Command) -> Result<(Child, Group), NotStarted> {
     in_a_session_of_its_own(&mut system);
     for name in WITHHELD_VARIABLES {
         system.env_remove(name);
+    }
+    for name in ADDRESS_VARIABLES {
+        if std::env::var_os(name).is_some_and(|address| address.as_encoded_bytes().contains(&b'?'))
+        {
+            system.env_remove(name);
+        }
     }
     system.envs(&command.env);
     let child = system.spawn().map_err(refused)?;

@@ -191,6 +191,24 @@ fn a_command_that_floods_is_ended_and_marked() {
     assert_eq!(outcomes(&ended), ["output_limit"]);
 }
 
+// M4: a gateway's address may hold a key; a local server's doesn't, and a command may need it.
+#[test]
+fn commands_do_not_inherit_an_address_that_may_hold_a_key() {
+    let place = Place::new()
+        .with("OPENAI_BASE_URL", "http://127.0.0.1:1/v1?api-key=hush")
+        .with("OPENAI_API_KEY", "hush-hush-hush")
+        .with("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
+    let text = tool("run_command", &json!({"argv": ["env"]}), "");
+    let further = ["--allow", "run_command", "--model", "offline"];
+    let ended = run(&place, &text, &further).expect(0);
+    assert!(!ended.stdout.contains("hush"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("ANTHROPIC_BASE_URL"),
+        "{}",
+        ended.stdout
+    );
+}
+
 // G3: an exit code isn't a failure of the call, only of the command.
 #[test]
 fn a_command_that_exits_with_an_error_fails_its_step() {

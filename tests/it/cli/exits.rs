@@ -67,14 +67,12 @@ fn a_signal_cancels_a_run_that_polls() {
     }
 }
 
-// C2, G10: what doesn't end within its grace is left behind, and so is a command.
-#[test]
-fn a_signal_ends_a_command_that_runs() {
-    let place = Place::new();
+/// A run whose command doesn't listen to signals, and that command's process.
+fn stubborn(place: &Place) -> (Running, String) {
     let text = "routine: long
 entry_steps: [act]
 steps:
-  - { slug: act, type: tool, tool: run_command, args: { argv: [sh, -c, \"trap '' TERM INT HUP; echo > began; sleep 9\"] } }
+  - { slug: act, type: tool, tool: run_command, args: { argv: [sh, -c, \"trap '' TERM INT HUP; echo $$ > part; mv part began; sleep 9\"] } }
   - { slug: done, type: terminal }
 edges: [{ from: act, to: done }]
 ";
@@ -83,10 +81,21 @@ edges: [{ from: act, to: done }]
     let mut running = Running::start(place.command(&arguments));
     running.wait_for("step.started");
     let until = Instant::now() + Duration::from_secs(10);
-    while !place.workspace().join("began").exists() {
-        assert!(Instant::now() < until, "the command doesn't begin");
+    let process = loop {
+        match std::fs::read_to_string(place.workspace().join("began")) {
+            Ok(process) => break process.trim().to_owned(),
+            Err(_) => assert!(Instant::now() < until, "the command doesn't begin"),
+        }
         std::thread::sleep(Duration::from_millis(5));
-    }
+    };
+    (running, process)
+}
+
+// C2, G10: what doesn't end within its grace is left behind, and so is a command.
+#[test]
+fn a_signal_ends_a_command_that_runs() {
+    let place = Place::new();
+    let (running, _) = stubborn(&place);
     let began = Instant::now();
     running.signal(Signal::TERM);
     let settled = running.end().expect(143).settled();
@@ -96,6 +105,28 @@ edges: [{ from: act, to: done }]
         began.elapsed()
     );
     assert_eq!(settled["effects"], "after_partial_effects");
+}
+
+// M7: also where a person asks twice and nothing more is waited for.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_signal_leaves_no_command_behind() {
+    let place = Place::new();
+    let (running, process) = stubborn(&place);
+    running.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(20));
+    running.signal(Signal::INT);
+    running.end().expect(130);
+    // Killed is not gone yet.
+    let until = Instant::now() + Duration::from_secs(5);
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while runs() {
+        assert!(Instant::now() < until, "process {process} lives on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 // C2: a reader that stopped reading holds up the settled event, but not a second signal.
