@@ -27,6 +27,7 @@ mod rework;
 mod rows;
 mod series;
 mod simulator;
+mod simulator_finds;
 mod sketch;
 mod story;
 mod verdicts;

@@ -78,22 +78,27 @@ fn model() -> ResolvedModel {
     }
 }
 
-fn agents_of(body: &Body) -> Vec<String> {
+fn agents_of(definition: &RoutineDefinition, body: &Body) -> Vec<String> {
     let of_step = |step: &StepDefinition| match &step.kind {
         StepKind::Agent(step)
         | StepKind::Gate(GateStep {
             owner: GateOwner::Agent(step),
         }) => vec![step.agent.clone()],
-        StepKind::Map(step) => agents_of(&step.routine),
-        StepKind::Fold(step) => agents_of(&step.routine),
-        StepKind::Until(step) => agents_of(&step.routine),
+        StepKind::Council(step) => {
+            let council = &definition.councils[&step.council];
+            let leader = [council.leader.clone()];
+            leader.into_iter().chain(council.members.clone()).collect()
+        }
+        StepKind::Map(step) => agents_of(definition, &step.routine),
+        StepKind::Fold(step) => agents_of(definition, &step.routine),
+        StepKind::Until(step) => agents_of(definition, &step.routine),
         _ => Vec::new(),
     };
     body.steps.iter().flat_map(of_step).collect()
 }
 
 fn profiles(definition: &RoutineDefinition) -> BTreeMap<String, AgentProfile> {
-    agents_of(&definition.body)
+    agents_of(definition, &definition.body)
         .into_iter()
         .map(|name| {
             let agent = definition.agents.get(&name).cloned().unwrap_or_default();

@@ -241,6 +241,26 @@ impl Watch<'_> {
         })
     }
 
+    /// What a lap that counts no more has in flight was asked to stop (G7, G10).
+    pub(super) fn abandoned(&self) -> Verdict {
+        let is_work = |asked: &&Asked| matches!(asked.what, "model" | "tool" | "permission");
+        for (request, asked) in &self.in_flight {
+            let place = asked.place.as_ref().filter(|_| is_work(&asked));
+            let is_step = |place: &&Place| {
+                let model = self.models.get(&place.execution);
+                model.is_some_and(|model| model.lap(&place.step) > 0)
+            };
+            let Some(place) = place.filter(is_step) else {
+                continue;
+            };
+            ensure(
+                self.is_wanted(place) || self.stopped.contains(request),
+                || format!("{asked:?} is given up and wasn't asked to stop"),
+            )?;
+        }
+        Ok(())
+    }
+
     /// Whoever has something in flight is busy, free agents let nobody wait, and whoever was ready
     /// first is served first (G9).
     pub(super) fn agents(&mut self, commands: &[Command], operation: &Operation) -> Verdict {

@@ -44,6 +44,8 @@ pub(super) struct Watch<'a> {
     /// Since which event each step that waits for its agents is ready.
     pub(super) ready: BTreeMap<Ready, u64>,
     pub(super) batches: u64,
+    /// Requests that were asked to stop.
+    pub(super) stopped: BTreeSet<RequestId>,
     pub(super) seen: BTreeSet<String>,
 }
 
@@ -85,6 +87,7 @@ impl<'a> Watch<'a> {
             standing: BTreeSet::new(),
             ready: BTreeMap::new(),
             batches: 0,
+            stopped: BTreeSet::new(),
             in_flight: BTreeMap::new(),
             sources: Vec::new(),
             told_sources: BTreeSet::new(),
@@ -129,6 +132,7 @@ impl<'a> Watch<'a> {
         self.rest(operation)?;
         self.halting(event, commands, operation)?;
         self.standing(commands, operation)?;
+        self.abandoned()?;
         shape::indices(operation)?;
         shape::iterations(operation)?;
         shape::timers(operation, &self.timers)?;
@@ -262,6 +266,7 @@ impl<'a> Watch<'a> {
                 ensure(self.in_flight.contains_key(request), || {
                     format!("{request:?} was asked to stop but is not in flight")
                 })?;
+                self.stopped.insert(*request);
                 let place = self.in_flight.get(request).and_then(|it| it.place.as_ref());
                 let worker = place.and_then(|place| self.world.workers.get(&place.step));
                 let is_live = matches!(operation.phase, crate::engine::operation::Phase::Live);

@@ -31,7 +31,7 @@ pub(super) fn lap_of(place: &Place) -> LapKey {
 pub(super) enum End {
     Said(u64),
     Voted(Said, u64),
-    Assigned,
+    Assigned(u64),
     Routed(Said, Option<u64>),
 }
 
@@ -58,7 +58,7 @@ impl Run {
     pub(super) fn gave(&self) -> Option<u64> {
         match self.end {
             Some(End::Said(number) | End::Voted(_, number)) => Some(number),
-            Some(End::Assigned | End::Routed(..)) | None => None,
+            Some(End::Assigned(_) | End::Routed(..)) | None => None,
         }
     }
 }
@@ -260,7 +260,7 @@ impl Runs {
             Some(End::Routed(verdict, of)) => {
                 verdict == said && (number == of || output.is_string())
             }
-            Some(End::Said(_) | End::Voted(..) | End::Assigned) | None => false,
+            Some(End::Said(_) | End::Voted(..) | End::Assigned(_)) | None => false,
         };
         let routes = |run: &&Run| matches!(run.role, Role::Route { .. });
         let last = self.of(lap).filter(routes).last();
@@ -308,7 +308,8 @@ fn ended(call: &ToolCall, role: &Role) -> Option<End> {
             let parts = args["parts"].as_object()?;
             let is_right = parts.len() == members.len()
                 && members.iter().all(|it| parts.get(it).is_some_and(is_text));
-            is_right.then_some(End::Assigned)
+            let number = said(&args.to_string()).first().copied()?;
+            is_right.then_some(End::Assigned(number))
         }
         ("route_next_steps", Role::Route { must, .. }) => {
             let verdict = verdict?;
