@@ -24,6 +24,9 @@
 //!   ([`engine::runner::Continuation`]).
 //! - **An intent stands in the account before its effect.** An intent without an event reads as
 //!   *uncertain* ([`engine::runner`]).
+//! - **No leader overrules a vote.** The engine counts, and a council in which everybody failed is
+//!   uncertain, never a pass; `pass_needs_more_than_half_of_all_members_and_no_leader_overrules_the_count`
+//!   keeps the one, `a_council_in_which_all_fail_is_uncertain` the other.
 //! - **An unknown word is an error, never a default** ([`engine::routine`]).
 //!
 //! Not offered: durable restore after a restart, a journal to resume from, distributed leases,

@@ -171,7 +171,7 @@ impl Operation {
             .collect()
     }
 
-    fn find(&self, key: &WaitKey) -> Option<StepRef> {
+    pub(super) fn find(&self, key: &WaitKey) -> Option<StepRef> {
         let execution = self.find_execution(&key.execution)?;
         let step = self.executions[execution]
             .graph

@@ -17,26 +17,45 @@ pub(super) const ASSIGN_TOOL: &str = "assign_parts";
 /// What stands before a member's name in the tool by which a leader asks it.
 const ASK: &str = "ask_";
 
-/// The member that a tool asks, by the tool's name.
-pub(super) fn member_of_tool(tool: &str) -> Option<&str> {
-    tool.strip_prefix(ASK)
-}
+/// The longest tool name that every provider takes.
+const NAME_CHARS: usize = 64;
 
-/// The name of the tool by which a leader asks a member.
-pub(super) fn tool_of_member(member: &str) -> String {
-    format!("{ASK}{member}")
-}
-
-pub(super) fn ask_tool(member: &str) -> OfferedTool {
-    OfferedTool {
-        name: tool_of_member(member),
-        description: format!("Asks the council's member {member} and gives its answer."),
-        schema: json!({
-            "type": "object",
-            "properties": { "message": { "type": "string", "minLength": 1 } },
-            "required": ["message"],
-        }),
+/// The tools by which a leader asks its members, in their order.
+pub(super) fn ask_tools(members: &[String]) -> Vec<OfferedTool> {
+    let mut tools: Vec<OfferedTool> = Vec::with_capacity(members.len());
+    for member in members {
+        let taken = |name: &String| {
+            let others = members.iter().filter(|other| *other != member);
+            let mut whole = others.map(|other| format!("{ASK}{other}"));
+            whole.any(|other| other == *name) || tools.iter().any(|tool| tool.name == *name)
+        };
+        let numbered = (2_u32..).map(|n| name_of(member, &format!("_{n}")));
+        let name = std::iter::once(name_of(member, ""))
+            .chain(numbered)
+            .find(|name| !taken(name))
+            .expect("BUG: numbers ended");
+        tools.push(OfferedTool {
+            name,
+            description: format!("Asks the council's member {member} and gives its answer."),
+            schema: json!({
+                "type": "object",
+                "properties": { "message": { "type": "string", "minLength": 1 } },
+                "required": ["message"],
+            }),
+        });
     }
+    tools
+}
+
+/// A name that every provider takes: agents may be called anything.
+fn name_of(member: &str, suffix: &str) -> String {
+    let plain = |c: char| match c {
+        c if c.is_ascii_alphanumeric() || c == '-' => c,
+        _ => '_',
+    };
+    let name = ASK.chars().chain(member.chars().map(plain));
+    let name: String = name.take(NAME_CHARS - suffix.len()).collect();
+    name + suffix
 }
 
 pub(super) fn vote_tool() -> OfferedTool {

@@ -93,7 +93,10 @@ impl Operation {
                 }
                 Some(_) | None => Progress::Waits,
             },
-            CallAt::Asking(_) | CallAt::Permission { .. } | CallAt::InFlight(_) => Progress::Waits,
+            CallAt::Asking(_)
+            | CallAt::Permission { .. }
+            | CallAt::InFlight(_)
+            | CallAt::Member(_) => Progress::Waits,
         }
     }
 
@@ -209,10 +212,7 @@ impl Operation {
             Owner::Turn(seat) => self.with_turn(seat, |operation, turn| {
                 let end = match &mut turn.at {
                     TurnAt::Call(_, call) => act(operation, call),
-                    TurnAt::CallModel
-                    | TurnAt::CallingModel(_)
-                    | TurnAt::NextCall
-                    | TurnAt::Member { .. } => None,
+                    TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
                 };
                 operation.turn_call_over(seat, turn, end?)
             }),

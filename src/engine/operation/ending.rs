@@ -320,9 +320,11 @@ impl Operation {
             TimeLimit::Running { .. } => {}
             TimeLimit::Unlimited | TimeLimit::Standing { .. } => return,
         }
+        let why = Uncertainty::Timeout;
+        let text = "the step passed its time limit";
         let (record, data) = match self.take_state(at) {
             StepState::Turn(turn) => (turn.record, Value::Null),
-            StepState::Council(council) => council.given_up(),
+            StepState::Council(council) => council.given_up(why, text),
             other => return self.set_state(at, other),
         };
         // Replies still come and are late sources: the step has its answer, which is none.
@@ -330,8 +332,8 @@ impl Operation {
         self.leave_uncertain(
             at,
             Uncertain {
-                why: Uncertainty::Timeout,
-                text: "the step passed its time limit".into(),
+                why,
+                text: text.into(),
                 data,
                 record,
                 stopping,

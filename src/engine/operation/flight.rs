@@ -3,9 +3,12 @@
 //! A request remembers what it is, because its step may have gone on without it: what went out is
 //! told, what a tool did is counted, and what comes is kept with its place, whoever still waits.
 
+use std::collections::BTreeSet;
+
 use crate::engine::evidence::Place;
 use crate::engine::id::{RequestId, RunId};
 use crate::engine::operation::Operation;
+use crate::engine::operation::event::Command;
 use crate::engine::operation::published::{CalledOutcome, PublicEvent};
 use crate::engine::operation::state::{Seat, StepRef, StepState};
 
@@ -100,6 +103,24 @@ impl Operation {
             }
             other => self.set_state(at, other),
         }
+    }
+
+    /// Asks everything to stop that is in flight for a step, and says what that is.
+    pub(super) fn stop_flights_of(&mut self, at: StepRef) -> BTreeSet<RequestId> {
+        let requests = self.flights_of(at);
+        let stops = requests.iter();
+        self.out
+            .extend(stops.map(|&request| Command::StopRequest { request }));
+        requests
+    }
+
+    /// What is in flight for a step.
+    pub(super) fn flights_of(&self, at: StepRef) -> BTreeSet<RequestId> {
+        let flights = self.in_flight.iter();
+        flights
+            .filter(|(_, flight)| flight.owner.step() == Some(at))
+            .map(|(request, _)| *request)
+            .collect()
     }
 
     /// Nobody waits any more: of calls that gave no result nobody can say what they did (V24).

@@ -3,11 +3,11 @@
 //! A join is decided by what its incoming forward edges can still do, never by who came first: an
 //! edge is active, dead, or pending, and that is read off its source's state alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::engine::id::{ExecutionId, Lap, RequestId};
+use crate::engine::id::{ExecutionId, Lap};
 use crate::engine::limits;
 use crate::engine::operation::event::{Command, Timer};
 use crate::engine::operation::look::FinalLook;
@@ -334,12 +334,7 @@ impl Operation {
             self.wake(next);
         }
         self.deliveries.retain(|_, owner| owner.step() != Some(at));
-        let in_flight: BTreeSet<RequestId> = self
-            .in_flight
-            .iter()
-            .filter(|(_, flight)| flight.owner.step() == Some(at))
-            .map(|(request, _)| *request)
-            .collect();
+        let in_flight = self.flights_of(at);
         if in_flight.is_empty() {
             self.free_agent_of(at);
             return self.set_state(at, StepState::Idle);
@@ -349,10 +344,7 @@ impl Operation {
             StepState::Stopping(_) | StepState::Uncertain(_)
         );
         if !asked {
-            let stops = in_flight
-                .iter()
-                .map(|&request| Command::StopRequest { request });
-            self.out.extend(stops);
+            self.stop_flights_of(at);
         }
         self.set_state(at, StepState::Stopping(in_flight));
     }

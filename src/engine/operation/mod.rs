@@ -11,7 +11,7 @@
 //! | `work` | how a step begins and how its verdict is taken |
 //! | `opening`, `turn`, `reading`, `seat` | a model's run: what it is told, how it goes on, what its answer is (G4, G18) |
 //! | `route`, `prompt` | the tool that ends a run, and the words around it |
-//! | `council`, `ballot` | several agents on one step (G11) |
+//! | `council`, `contributions`, `ballot` | several agents on one step: who speaks when, what they gave, the tools for it (G11) |
 //! | `call`, `flight` | a tool call's way through scope, permission and dispatch, and what is in flight (M6, V17) |
 //! | `look`, `observe`, `keeping` | verification and evidence (V3, V13, V26) |
 //! | `series` | pre and post steps (V23) |
@@ -25,6 +25,7 @@
 mod answers;
 mod ballot;
 mod call;
+mod contributions;
 mod council;
 mod effects;
 mod ending;

@@ -41,14 +41,15 @@ impl Operation {
         let mut view = self.step_view(at, looks, *bodies);
         view.insert("result".into(), result);
         view.insert("tools".into(), tools.into());
-        let sources = claim
-            .record
-            .sources
-            .iter()
-            .chain([body])
-            .map(reference)
-            .collect();
-        view.insert("sources".into(), Value::Array(sources));
+        let sources = claim.record.sources.iter().chain([body]);
+        let sources = match bodies {
+            Bodies::Inline => sources.map(reference).collect(),
+            // A council's, or those of a run with many calls, could outgrow the view once more.
+            Bodies::Receipts => {
+                json!({ "count": sources.count(), "index": self.plan.operation.source_index() })
+            }
+        };
+        view.insert("sources".into(), sources);
         self.freeze(ObservationPhase::Step, view.into())
     }
 
@@ -144,22 +145,24 @@ impl Operation {
     }
 
     fn tool_json(&self, tool: &ToolRecord, bodies: Bodies) -> Value {
-        let (arguments, result) = match bodies {
+        let (arguments, result, source) = match bodies {
             Bodies::Inline => {
                 let inline = |value: &Value| is_inline(value).then(|| value.clone());
-                (inline(&tool.args), inline(&tool.result))
+                let source = tool.source.as_ref().map(reference);
+                (inline(&tool.args), inline(&tool.result), source)
             }
-            Bodies::Receipts => (
-                None,
-                tool.source.as_ref().map(|source| self.receipt_of(source)),
-            ),
+            // The receipt names its source, its digest and its size.
+            Bodies::Receipts => {
+                let receipt = tool.source.as_ref().map(|source| self.receipt_of(source));
+                (None, receipt, None)
+            }
         };
         json!({
             "tool": tool.tool,
             "outcome": tool.outcome,
             "arguments": arguments,
             "result": result,
-            "source": tool.source.as_ref().map(reference),
+            "source": source,
         })
     }
 

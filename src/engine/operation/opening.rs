@@ -24,14 +24,7 @@ impl Operation {
             }
         };
         let message = prompt::message(&brief);
-        match self.open_turn(
-            at,
-            agent,
-            work,
-            Goal::Route { must: None },
-            message,
-            Vec::new(),
-        ) {
+        match self.open_turn(at, agent, work, Goal::Route { must: None }, message, &[]) {
             Ok(turn) => {
                 self.set_state(at, StepState::Turn(Box::new(turn)));
                 self.limit(at, work.timeout_ms);
@@ -41,7 +34,8 @@ impl Operation {
         }
     }
 
-    /// A fresh conversation of an agent with a goal (G17): its message, its tools, its run.
+    /// A fresh conversation of an agent with a goal (G17): its message, its tools, its run. A dynamic
+    /// council's leader may ask the members.
     pub(super) fn open_turn(
         &mut self,
         at: StepRef,
@@ -49,7 +43,7 @@ impl Operation {
         work: &ModelWork,
         goal: Goal,
         message: String,
-        members: Vec<String>,
+        members: &[String],
     ) -> Result<Turn, Failure> {
         let routine =
             self.routine_instructions(at.execution)
@@ -59,9 +53,10 @@ impl Operation {
         let instructions = self.agent_instructions(at, agent)?;
         let system = prompt::system(instructions.as_deref(), &routine);
         let mut offered = self.offered(agent, work);
-        let own: Vec<OfferedTool> = members
-            .iter()
-            .map(|member| ballot::ask_tool(member))
+        let asks = ballot::ask_tools(members);
+        let names = asks.iter().map(|tool| tool.name.clone()).collect();
+        let own: Vec<OfferedTool> = asks
+            .into_iter()
             .chain(self.ending_tool(at, &goal))
             .collect();
         // What the engine answers itself is offered once, whatever the host's tools are called.
@@ -75,7 +70,7 @@ impl Operation {
         Ok(Turn {
             agent: agent.to_owned(),
             goal,
-            members,
+            asks: names,
             system,
             messages: vec![Arc::new(Message::User(message))],
             offered: offered.into(),

@@ -230,9 +230,11 @@ fn series(
                             (StepStatus::Blocked, Some(reason.clone()))
                         }
                         CallAt::Delivery { .. } => (StepStatus::Waiting, None),
-                        CallAt::Ask | CallAt::Asking(_) | CallAt::Ready | CallAt::InFlight(_) => {
-                            (StepStatus::Running, None)
-                        }
+                        CallAt::Ask
+                        | CallAt::Asking(_)
+                        | CallAt::Ready
+                        | CallAt::InFlight(_)
+                        | CallAt::Member(_) => (StepStatus::Running, None),
                     },
                 },
                 None => (StepStatus::Idle, None),

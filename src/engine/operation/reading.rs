@@ -12,7 +12,9 @@ use crate::engine::operation::outcome::Uncertainty;
 use crate::engine::operation::prompt::{self};
 use crate::engine::operation::published::CalledOutcome;
 use crate::engine::operation::route::{self, ROUTE_TOOL};
-use crate::engine::operation::state::{Call, CallAt, Goal, Seat, StepRef, Turn, TurnAt, TurnEnd};
+use crate::engine::operation::state::{
+    Call, CallAt, Goal, LEADER, Seat, StepRef, Turn, TurnAt, TurnEnd,
+};
 use crate::engine::ports::{CallArguments, Finish, Message, ModelAnswer, ToolCall};
 
 impl Operation {
@@ -141,24 +143,18 @@ impl Operation {
                 return None;
             }
         };
-        // By the run's own members: a host's tool may be called `ask_…` too.
-        if let Some(member) = ballot::member_of_tool(&call.name)
-            && turn.members.iter().any(|known| known == member)
-        {
-            turn.at = TurnAt::Member {
-                call: call.id,
-                member: member.to_owned(),
-                args,
-            };
-            return None;
-        }
         let is_offered = turn.offered.iter().any(|tool| tool.name == call.name);
         let reason = format!("`{}` is not among the tools that are offered", call.name);
+        // By the run's own tools: a host's may be called `ask_…` too.
+        let member = turn.asks.iter().position(|ask| *ask == call.name);
         let pending = Call {
             tool: call.name,
             args,
             timeout_ms: limits::TOOL_TIMEOUT_MS,
-            at: CallAt::Ask,
+            at: match member {
+                Some(before) => CallAt::Member(LEADER + 1 + before),
+                None => CallAt::Ask,
+            },
         };
         turn.at = TurnAt::Call(call.id, pending);
         if is_offered {

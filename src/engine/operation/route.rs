@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::engine::operation::ballot::{ASSIGN_TOOL, VOTE_TOOL};
 use crate::engine::operation::outcome::Verdict;
 use crate::engine::operation::state::{Author, Claim, WorkRecord};
 use crate::engine::ports::OfferedTool;
@@ -12,6 +13,9 @@ use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
 
 /// The name of the tool that ends a run.
 pub const ROUTE_TOOL: &str = "route_next_steps";
+
+/// The tools that end a run, whichever it is to end with: a verdict, a council's vote, its parts.
+pub const ENDING_TOOLS: [&str; 3] = [ROUTE_TOOL, VOTE_TOOL, ASSIGN_TOOL];
 
 /// The key by which an item's schema says which verdict activates it. Providers ignore it.
 pub const ACTIVATED_BY: &str = "x-on";

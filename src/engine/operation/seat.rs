@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::engine::id::{RequestId, RunId};
 use crate::engine::operation::outcome::{Uncertainty, Verdict};
 use crate::engine::operation::state::{Call, Claim, StepRef, WorkRecord};
@@ -18,8 +16,8 @@ pub(super) struct Turn {
     pub(super) run: RunId,
     pub(super) agent: String,
     pub(super) goal: Goal,
-    /// The members that it may ask by tools of the engine's own: a dynamic council's leader alone does.
-    pub(super) members: Vec<String>,
+    /// The tools by which it asks a council's members, by chair: a dynamic council's leader alone does.
+    pub(super) asks: Vec<String>,
     pub(super) system: String,
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) offered: Arc<[OfferedTool]>,
@@ -39,17 +37,14 @@ impl Turn {
         match &self.at {
             TurnAt::CallingModel(request) => Some(*request),
             TurnAt::Call(_, call) => call.at.in_flight(),
-            TurnAt::CallModel | TurnAt::NextCall | TurnAt::Member { .. } => None,
+            TurnAt::CallModel | TurnAt::NextCall => None,
         }
     }
 
     pub(super) fn held(&self) -> Option<Held> {
         match &self.at {
             TurnAt::Call(_, call) => call.at.held(),
-            TurnAt::CallModel
-            | TurnAt::CallingModel(_)
-            | TurnAt::NextCall
-            | TurnAt::Member { .. } => None,
+            TurnAt::CallModel | TurnAt::CallingModel(_) | TurnAt::NextCall => None,
         }
     }
 }
@@ -100,9 +95,12 @@ pub(super) struct Seat {
 pub(super) enum Chair {
     /// The step's only one.
     Lone,
-    /// One of a council: 0 is the leader's, `n` the `n`-th member's.
+    /// One of a council: [`LEADER`], or `n` for the `n`-th member's.
     Council(usize),
 }
+
+/// The leader's chair.
+pub(super) const LEADER: usize = 0;
 
 impl Seat {
     pub(super) fn lone(at: StepRef) -> Self {
@@ -121,14 +119,15 @@ pub(super) struct Council {
     pub(super) turns: BTreeMap<usize, Turn>,
     /// Chairs of members whose turn is still to come.
     pub(super) to_come: VecDeque<usize>,
-    /// What the leader gave each member to do.
-    pub(super) parts: BTreeMap<String, String>,
+    /// What the leader gave each chair to do, or asked it last.
+    pub(super) asked: BTreeMap<usize, String>,
     /// What the members gave so far, in order.
     pub(super) contributions: Vec<Contribution>,
     /// Calls of members that the leader may still make.
     pub(super) calls_left: u32,
     pub(super) round: Round,
-    pub(super) record: WorkRecord,
+    /// What the run left behind in which the leader gave the parts.
+    pub(super) assigning: WorkRecord,
 }
 
 /// What a council is about.
@@ -143,16 +142,18 @@ pub(super) enum Round {
 }
 
 /// What came of one member's run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Contribution {
     pub(super) chair: usize,
-    pub(super) member: String,
+    /// What the leader had asked of it.
+    pub(super) asked: Option<String>,
     pub(super) run: RunId,
     pub(super) given: Given,
+    pub(super) record: WorkRecord,
 }
 
 /// What a member gave.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Given {
     Said(String),
     Vote {
@@ -161,9 +162,18 @@ pub(super) enum Given {
     },
     /// Nothing that counts, and why.
     Nothing {
-        why: Uncertainty,
+        why: Lapse,
         text: String,
     },
+}
+
+/// Why a member gave nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lapse {
+    /// What would make a step of its own uncertain.
+    Uncertain(Uncertainty),
+    /// The provider provably didn't take its request.
+    NotTaken,
 }
 
 /// Where a conversation stands.
@@ -177,10 +187,4 @@ pub(super) enum TurnAt {
     NextCall,
     /// One of its calls is on its way; the text is the provider's id of the call.
     Call(String, Call),
-    /// A council's leader asked a member; the call is the provider's id.
-    Member {
-        call: String,
-        member: String,
-        args: Value,
-    },
 }

@@ -17,7 +17,7 @@ use crate::engine::routine::graph::{EdgeIndex, RoutineGraph, StepIndex};
 use crate::engine::verify::{Attestation, Decision, Finding, Held, Oversized};
 
 pub(super) use crate::engine::operation::seat::{
-    Chair, Contribution, Council, Given, Goal, Round, Seat, Turn, TurnAt, TurnEnd,
+    Chair, Contribution, Council, Given, Goal, LEADER, Lapse, Round, Seat, Turn, TurnAt, TurnEnd,
 };
 
 /// A step of one execution in the arena.
@@ -315,13 +315,19 @@ pub(super) enum CallAt {
         delivery: String,
         delivered: Option<Box<ToolOutcome>>,
     },
+    /// The member of a council on this chair answers it (G11).
+    Member(usize),
 }
 
 impl CallAt {
     pub(super) fn in_flight(&self) -> Option<RequestId> {
         match self {
             Self::Asking(request) | Self::InFlight(request) => Some(*request),
-            Self::Ask | Self::Permission { .. } | Self::Ready | Self::Delivery { .. } => None,
+            Self::Ask
+            | Self::Permission { .. }
+            | Self::Ready
+            | Self::Delivery { .. }
+            | Self::Member(_) => None,
         }
     }
 
@@ -329,7 +335,7 @@ impl CallAt {
         match self {
             Self::Permission { .. } => Some(Held::Blocked),
             Self::Delivery { .. } => Some(Held::Waiting),
-            Self::Ask | Self::Asking(_) | Self::Ready | Self::InFlight(_) => None,
+            Self::Ask | Self::Asking(_) | Self::Ready | Self::InFlight(_) | Self::Member(_) => None,
         }
     }
 }

@@ -33,7 +33,7 @@ impl Operation {
     pub(super) fn drive(&mut self, seat: Seat, turn: &mut Turn) -> Option<TurnEnd> {
         loop {
             match &mut turn.at {
-                TurnAt::CallingModel(_) | TurnAt::Member { .. } => return None,
+                TurnAt::CallingModel(_) => return None,
                 TurnAt::CallModel => return self.call_model(seat, turn),
                 TurnAt::NextCall => match turn.calls.pop_front() {
                     None => turn.at = TurnAt::CallModel,

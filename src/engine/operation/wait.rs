@@ -77,7 +77,7 @@ pub struct WaitKey {
     pub lap: Option<Lap>,
     /// Where in the operation's life.
     pub phase: WaitPhase,
-    /// The check's position, where several checks of one lap wait.
+    /// The check's position, where several checks of one lap wait; at a council's calls the chair.
     pub check: Option<usize>,
 }
 

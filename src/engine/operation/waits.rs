@@ -107,14 +107,17 @@ impl Operation {
                 }
             }
             StepState::Council(council) => {
-                for (chair, turn) in &council.turns {
+                for (&chair, turn) in &council.turns {
                     if let TurnAt::Call(_, call) = &turn.at {
-                        // The chair tells the members' questions apart.
                         let key = WaitKey {
-                            check: Some(*chair),
+                            check: Some(chair),
                             ..key(owner_phase)
                         };
-                        waits.extend(call_wait(key, call));
+                        let wait = call_wait(key, call);
+                        waits.extend(wait.map(|wait| Wait {
+                            reason: format!("agent `{}`: {}", turn.agent, wait.reason),
+                            ..wait
+                        }));
                     }
                 }
             }
@@ -283,7 +286,11 @@ fn call_wait(key: WaitKey, call: &Call) -> Option<Wait> {
             },
             Question::Recheck,
         ),
-        CallAt::Ask | CallAt::Asking(_) | CallAt::Ready | CallAt::InFlight(_) => return None,
+        CallAt::Ask
+        | CallAt::Asking(_)
+        | CallAt::Ready
+        | CallAt::InFlight(_)
+        | CallAt::Member(_) => return None,
     };
     Some(Wait {
         key,

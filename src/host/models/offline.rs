@@ -1,7 +1,8 @@
 //! The built-in model that asks nobody (M1).
 //!
 //! It answers `route_next_steps` with a pass and a handoff for each target that a pass may activate;
-//! any other forced tool with arguments made from its schema; everything else with a sentence.
+//! any other forced tool, a council's vote and a council's parts with arguments made from the schema;
+//! everything else with a sentence.
 //! Reads no clock, keeps no state: the same request gets the same answer.
 //!
 //! Whether a target belongs to a pass is said by the item's annotation `x-on` in the tool's schema:
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::engine::operation::route::ENDING_TOOLS;
 use crate::engine::ports::{
     CallArguments, Finish, Message, ModelAnswer, ModelContext, ModelOutcome, ModelReply,
     ModelRequest, OfferedTool, TokenUsage, ToolCall, ToolChoice,
@@ -60,10 +62,13 @@ pub(crate) fn answer(request: &ModelRequest, context: &ModelContext) -> ModelRep
     }
 }
 
-/// The tool that is called: the forced one, else the one that ends a step.
+/// The tool that is called: the forced one, else the one that ends the run.
 fn called(request: &ModelRequest) -> Option<&OfferedTool> {
-    let name = wire::forced(request).unwrap_or(ROUTE);
-    request.tools.iter().find(|tool| tool.name == name)
+    let mut tools = request.tools.iter();
+    match wire::forced(request) {
+        Some(name) => tools.find(|tool| tool.name == name),
+        None => tools.find(|tool| ENDING_TOOLS.contains(&tool.name.as_str())),
+    }
 }
 
 /// A sentence with the first words of the latest that the user said.

@@ -60,8 +60,12 @@ fn a_council_of_each_strategy_runs_offline_to_its_end() {
         ("decompose", 5),
         ("dynamic", 1),
     ];
-    for (strategy, calls) in runs {
-        let text = file.replace("strategy: vote", &format!("strategy: {strategy}"));
+    // With tools besides, nothing is forced that ends a run.
+    let tools = ["", "tools: [read_file]\n    "];
+    for ((strategy, calls), tools) in runs.into_iter().flat_map(|run| tools.map(|it| (run, it))) {
+        let text = file
+            .replace("strategy: vote", &format!("strategy: {strategy}"))
+            .replace("council: reviewers", &format!("{tools}council: reviewers"));
         let place = Place::new();
         let path = place.workspace().join("council.yaml");
         std::fs::write(&path, text).expect("written");

@@ -18,18 +18,20 @@ use crate::engine::routine::definition::EdgeCondition;
 use crate::engine::verify::Decision;
 
 impl Play {
-    fn take_asked(&mut self, step: &str) -> Asked {
-        let found = self.asked.iter().position(|asked| asked.place.step == step);
+    /// `seat` is a step, or `step/agent` at a council; the same in everything below.
+    fn take_asked(&mut self, seat: &str) -> Asked {
+        let found = self.asked.iter().position(|asked| asked.seat == seat);
         let found =
-            found.unwrap_or_else(|| panic!("no model works on {step}: {:?}", self.events()));
+            found.unwrap_or_else(|| panic!("no model works on {seat}: {:?}", self.events()));
         let asked = self.asked.remove(found);
         self.done_with(asked.request);
         asked
     }
 
     /// The model that works on a step ends it with a verdict.
-    pub(super) fn answer(&mut self, step: &str, verdict: Verdict) -> &mut Self {
-        let asked = self.take_asked(step);
+    pub(super) fn answer(&mut self, seat: &str, verdict: Verdict) -> &mut Self {
+        let asked = self.take_asked(seat);
+        let step = asked.place.step.as_str();
         let held = self.machine.find_execution(&asked.place.execution);
         let held = held.unwrap_or_else(|| panic!("{step} works for what is over"));
         let graph = &self.machine.executions[held].graph;
@@ -80,14 +82,14 @@ impl Play {
 
     /// The model request of a step goes out once more (M2).
     pub(super) fn sends_again(&mut self, step: &str, attempt: u32) -> &mut Self {
-        let asked = self.asked.iter().find(|asked| asked.place.step == step);
+        let asked = self.asked.iter().find(|asked| asked.seat == step);
         let request = asked.expect("a model request").request;
         self.tell(Event::RequestSent { request, attempt })
     }
 
     /// This comes of the tool call of a step.
     pub(super) fn tool(&mut self, step: &str, outcome: ToolOutcome) -> &mut Self {
-        let found = self.called.iter().position(|called| called.step == step);
+        let found = self.called.iter().position(|called| called.seat == step);
         let found =
             found.unwrap_or_else(|| panic!("no tool works for {step}: {:?}", self.events()));
         let request = self.called.remove(found).request;
@@ -105,7 +107,7 @@ impl Play {
 
     /// The host says whether the step's call may be made.
     pub(super) fn permission(&mut self, step: &str, permission: Permission) -> &mut Self {
-        let found = self.questions.iter().position(|asked| asked.step == step);
+        let found = self.questions.iter().position(|asked| asked.seat == step);
         let found = found.unwrap_or_else(|| panic!("no permission is asked for {step}"));
         let request = self.questions.remove(found).request;
         self.done_with(request);
@@ -189,7 +191,7 @@ impl Play {
     /// What is waited for at a step; `final` is the final look.
     pub(super) fn wait(&self, step: &str) -> Wait {
         let waits = self.machine.waits();
-        let named = |wait: &&Wait| wait.key.step.as_deref().unwrap_or("final") == step;
+        let named = |wait: &&Wait| self.who_waits(wait) == step;
         match waits.iter().find(named) {
             Some(wait) => wait.clone(),
             None => panic!("nothing waits at {step}: {waits:?}"),

@@ -8,9 +8,11 @@ use crate::engine::capability::EffectClass;
 use crate::engine::id::Lap;
 use crate::engine::operation::outcome::{Outcome, Status};
 use crate::engine::operation::published::PublicEvent;
+use crate::engine::operation::state::{Chair, Seat};
 use crate::engine::operation::tests::play::{Looked, Play};
 use crate::engine::operation::tests::words::Seen;
 use crate::engine::operation::view::OperationState;
+use crate::engine::operation::wait::{Wait, WaitKind};
 use crate::engine::ports::ModelRequest;
 use crate::engine::verify::Held;
 
@@ -135,6 +137,22 @@ impl Play {
         (prompts.collect(), self.settled.clone())
     }
 
+    /// Whose wait it is: the step's, at a council `step/agent`, or that of the `final` look.
+    pub(super) fn who_waits(&self, wait: &Wait) -> String {
+        let Some(step) = &wait.key.step else {
+            return "final".into();
+        };
+        match (self.machine.find(&wait.key), wait.key.check) {
+            (Some(at), Some(chair))
+                if matches!(wait.kind, WaitKind::Permission | WaitKind::Delivery) =>
+            {
+                let chair = Chair::Council(chair);
+                self.seat(Seat { at, chair })
+            }
+            (Some(_) | None, _) => step.clone(),
+        }
+    }
+
     // What must be so.
 
     pub(super) fn expect_running<const N: usize>(&mut self, steps: [&str; N]) -> &mut Self {
@@ -154,16 +172,11 @@ impl Play {
             self.events()
         );
         let held = self.machine.waits();
-        let held: Vec<(&str, &str)> = held
+        let held: Vec<(String, &str)> = held
             .iter()
-            .map(|wait| {
-                (
-                    wait.key.step.as_deref().unwrap_or("final"),
-                    wait.kind.label(),
-                )
-            })
+            .map(|wait| (self.who_waits(wait), wait.kind.label()))
             .collect();
-        assert_eq!(held, waits);
+        assert_eq!(held, waits.map(|(who, kind)| (who.to_owned(), kind)));
         assert_eq!(self.continuation, Some(self.machine.generation()));
         self
     }

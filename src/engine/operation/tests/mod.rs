@@ -5,8 +5,14 @@
 //! topic. By chance: `simulator`. `legality` walks every event in every phase.
 
 mod acts;
+mod ballots;
 mod conditions;
 mod cost;
+mod council_ends;
+mod council_failures;
+mod council_laps;
+mod council_pauses;
+mod councils;
 mod endings;
 mod expect;
 mod gates;

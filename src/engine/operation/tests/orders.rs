@@ -130,7 +130,7 @@ fn play(text: &str, seed: u64, order: u64) -> Told {
                 it.answer(&step, verdict.output(said));
             }
             None => {
-                let step = it.called[at - it.asked.len()].step.clone();
+                let step = it.called[at - it.asked.len()].seat.clone();
                 it.tool(&step, done(json!({ "by": step })));
             }
         }

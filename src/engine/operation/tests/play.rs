@@ -9,11 +9,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::evidence::{Place, Source, SourceKind};
-use crate::engine::id::{Generation, RequestId};
+use crate::engine::id::{Generation, RequestId, RunId};
 use crate::engine::operation::Operation;
 use crate::engine::operation::event::{Command, Event, Timer, VerifierFailure};
+use crate::engine::operation::flight::Owner;
 use crate::engine::operation::outcome::Outcome;
 use crate::engine::operation::published::PublicEvent;
+use crate::engine::operation::state::{Chair, Seat, StepState};
 use crate::engine::operation::tests::story::Story;
 use crate::engine::operation::tests::words::all_verified;
 use crate::engine::ports::{ModelRequest, Permission};
@@ -24,12 +26,16 @@ use crate::engine::verify::{Attestation, Decision, Observation};
 pub(super) struct Asked {
     pub(super) request: RequestId,
     pub(super) place: Place,
+    pub(super) run: RunId,
+    /// Whose it is: the step, or at a council `step/agent`.
+    pub(super) seat: String,
 }
 
 /// A tool call, or the question whether it may be made.
 pub(super) struct Called {
     pub(super) request: RequestId,
-    pub(super) step: String,
+    /// Whose it is: the step, or at a council `step/agent`.
+    pub(super) seat: String,
 }
 
 /// A question to the verifier.
@@ -51,7 +57,7 @@ pub(super) struct Play {
     pub(super) called: Vec<Called>,
     pub(super) questions: Vec<Called>,
     pub(super) looked: Vec<Looked>,
-    /// Every model request by step and lap.
+    /// Every model request by seat and lap.
     pub(super) requests: BTreeMap<(String, u32), Vec<ModelRequest>>,
     /// Every tool call that was dispatched.
     pub(super) dispatched: Vec<(String, Value)>,
@@ -140,14 +146,20 @@ impl Play {
             Command::TakeLeases(_) => None,
             Command::CallModel {
                 request,
+                run,
                 place,
                 call,
-                ..
             } => {
-                self.in_flight.push((request, place.step.clone()));
-                let lap = (place.step.clone(), place.lap.0);
+                let seat = self.seat_of(request, &place);
+                self.in_flight.push((request, seat.clone()));
+                let lap = (seat.clone(), place.lap.0);
                 self.requests.entry(lap).or_default().push(*call);
-                self.asked.push(Asked { request, place });
+                self.asked.push(Asked {
+                    request,
+                    place,
+                    run,
+                    seat,
+                });
                 Some(Event::RequestSent {
                     request,
                     attempt: 1,
@@ -160,10 +172,10 @@ impl Play {
                 args,
                 ..
             } => {
-                let step = place.step;
-                self.in_flight.push((request, step.clone()));
+                let seat = self.seat_of(request, &place);
+                self.in_flight.push((request, seat.clone()));
                 self.dispatched.push((tool, args));
-                self.called.push(Called { request, step });
+                self.called.push(Called { request, seat });
                 None
             }
             Command::AskPermission {
@@ -172,10 +184,10 @@ impl Play {
                 tool,
                 ..
             } => {
-                let step = place.step;
                 if self.by_hand.contains(&tool.as_str()) {
-                    self.in_flight.push((request, step.clone()));
-                    self.questions.push(Called { request, step });
+                    let seat = self.seat_of(request, &place);
+                    self.in_flight.push((request, seat.clone()));
+                    self.questions.push(Called { request, seat });
                     return None;
                 }
                 let permission = Permission::Allow;
@@ -268,6 +280,31 @@ impl Play {
                 self.receipts.push(found);
                 None
             }
+        }
+    }
+
+    /// Whose request it is: the step's, or at a council `step/agent`.
+    fn seat_of(&self, request: RequestId, place: &Place) -> String {
+        match self.machine.in_flight.get(&request).map(|held| held.owner) {
+            Some(Owner::Turn(seat)) => self.seat(seat),
+            // Asked and given up in the same breath.
+            Some(Owner::Step(_) | Owner::Series(_) | Owner::Final(_) | Owner::Receipts) | None => {
+                place.step.clone()
+            }
+        }
+    }
+
+    /// A conversation by name: its step, or at a council `step/agent`.
+    pub(super) fn seat(&self, Seat { at, chair }: Seat) -> String {
+        let step = self.machine.place(at).step;
+        match (chair, self.machine.state_of(at)) {
+            (Chair::Council(chair), StepState::Council(council)) => {
+                match council.turns.get(&chair) {
+                    Some(turn) => format!("{step}/{}", turn.agent),
+                    None => step,
+                }
+            }
+            (Chair::Council(_) | Chair::Lone, _) => step,
         }
     }
 

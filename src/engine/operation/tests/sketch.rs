@@ -5,6 +5,8 @@
 //! g -pass-> done              edges of a gate
 //! g -fail-> a | max_attempts: 1   fields of the line's last edges
 //! a = tools: [act]            fields of a step
+//! c : lead vote {a, b}        a council step: its council's leader, strategy and members
+//! c : lead dynamic {a} | max_calls: 2   with fields of the council
 //! @ deadline_ms: 500          a line of the routine itself
 //! ```
 //!
@@ -39,7 +41,15 @@ struct Sketch<'a> {
     heads: BTreeSet<&'a str>,
     edges: Vec<Edge<'a>>,
     fields: BTreeMap<&'a str, &'a str>,
+    councils: BTreeMap<&'a str, Council<'a>>,
     top: Vec<&'a str>,
+}
+
+struct Council<'a> {
+    leader: &'a str,
+    strategy: &'a str,
+    members: Vec<&'a str>,
+    fields: &'a str,
 }
 
 impl<'a> Sketch<'a> {
@@ -50,6 +60,9 @@ impl<'a> Sketch<'a> {
         } else if let Some((name, fields)) = trimmed.split_once(" = ") {
             self.mention(name);
             self.fields.insert(name, fields);
+        } else if let Some((name, council)) = trimmed.split_once(" : ") {
+            self.mention(name);
+            self.councils.insert(name, Council::of(council));
         } else if !trimmed.is_empty() {
             let (chain, fields) = trimmed.split_once(" | ").unwrap_or((trimmed, ""));
             self.chain(chain, fields);
@@ -114,6 +127,13 @@ impl<'a> Sketch<'a> {
                 agents.insert(part.split([',', '}']).next().unwrap_or(part).trim());
             }
         }
+        for council in self.councils.values() {
+            agents.extend(council.members.iter().chain([&council.leader]));
+        }
+        if !self.councils.is_empty() {
+            let councils: Vec<String> = self.councils.iter().map(Council::yaml).collect();
+            text.push_str(&format!("councils: {{ {} }}\n", councils.join(", ")));
+        }
         if !self.top.iter().any(|line| line.starts_with("agents:")) {
             let agents: Vec<String> = agents.iter().map(|name| format!("{name}: {{}}")).collect();
             text.push_str(&format!("agents: {{ {} }}\n", agents.join(", ")));
@@ -152,6 +172,8 @@ impl<'a> Sketch<'a> {
             .any(|edge| edge.from == name && edge.condition.is_some());
         let kind = if fields.contains("type:") {
             String::new()
+        } else if self.councils.contains_key(name) {
+            format!(", type: council, council: {name}")
         } else if name.starts_with("done") {
             ", type: terminal".into()
         } else if name.starts_with("lost") {
@@ -169,6 +191,31 @@ impl<'a> Sketch<'a> {
             format!(", type: {kind}{owner}")
         };
         format!("  - {{ slug: {name}{kind}{} }}\n", more(fields))
+    }
+}
+
+impl<'a> Council<'a> {
+    fn of(text: &'a str) -> Self {
+        let (council, fields) = text.split_once(" | ").unwrap_or((text, ""));
+        let [leader, strategy, members] = council.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("`{council}` is no leader, strategy and members");
+        };
+        Self {
+            leader,
+            strategy,
+            members: set(members),
+            fields,
+        }
+    }
+
+    fn yaml((name, council): (&&str, &Self)) -> String {
+        format!(
+            "{name}: {{ leader: {}, strategy: {}, members: [{}]{} }}",
+            council.leader,
+            council.strategy,
+            council.members.join(", "),
+            more(council.fields)
+        )
     }
 }
 

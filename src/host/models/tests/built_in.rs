@@ -44,3 +44,37 @@ async fn the_offline_model_calls_any_forced_tool_and_else_says_a_sentence() {
     assert_eq!(answer(&reply).calls, []);
     assert!(answer(&reply).text.is_some());
 }
+
+#[tokio::test]
+async fn the_offline_model_ends_a_run_beside_tools_of_all_kinds() {
+    // G11: a member with tools of its own votes, a leader with some gives the parts.
+    let tool = |name: &str, schema: Value| OfferedTool {
+        name: name.to_owned(),
+        description: String::new(),
+        schema,
+    };
+    let any = json!({ "type": "object" });
+    let vote = json!({ "type": "object", "required": ["verdict", "reasoning"], "properties": {
+        "verdict": { "enum": ["pass", "fail"] }, "reasoning": { "type": "string", "minLength": 1 },
+    } });
+    let parts = json!({ "type": "object", "required": ["parts"], "properties": { "parts": {
+        "type": "object", "required": ["a"], "properties": { "a": { "type": "string", "minLength": 1 } },
+    } } });
+    for (name, schema) in [("cast_vote", vote), ("assign_parts", parts)] {
+        let models = models_at("http://127.0.0.1:1");
+        let mut asked = request(Provider::Offline);
+        asked.tools = Arc::new([
+            tool("ask_b", any.clone()),
+            tool("look", any.clone()),
+            tool(name, schema.clone()),
+        ]);
+        asked.tool_choice = ToolChoice::Auto;
+        let (reply, _) = call(&models, asked).await;
+        let called = &answer(&reply).calls[0];
+        let CallArguments::Json(arguments) = &called.arguments else {
+            panic!("malformed");
+        };
+        assert_eq!(called.name, name);
+        assert!(jsonschema::is_valid(&schema, arguments), "{arguments}");
+    }
+}
