@@ -2,6 +2,14 @@
 //!
 //! One seed is one story. A seed that fails prints its routine and its story, and
 //! `SEED=… cargo test the_machine_keeps_its_promises` plays it again; `SEEDS=…` plays more of them.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `world`, `pen` | a random routine: meant by the generator, written for the loader |
+//! | `replies`, `answers` | what models say, and what tools, host, verifiers and persons do |
+//! | `play`, `telling` | what happens next, and how a broken seed is told |
+//! | `model`, `runs`, `bench` | second accounts of graphs, of runs and of councils |
+//! | `invariants`, `told`, `calls`, `shape` | what must hold after every event |
 
 mod answers;
 mod bench;
@@ -119,7 +127,7 @@ fn played(seed: u64, story: Story<'_>) -> (World, Result<Ended, String>) {
     (world, ended)
 }
 
-/// Q6, and with it G6–G10, V3, V5, V5a, V6, V11, V25, V26, V30.
+/// Q6, and with it G6–G11, V3, V5, V5a, V6, V11, V25, V26, V30.
 #[test]
 fn the_machine_keeps_its_promises() {
     if let Ok(seed) = std::env::var("SEED") {
