@@ -146,8 +146,8 @@ fn a_picture_follows_each_vote_and_keeps_them_when_the_step_is_over() {
             .all(|(status, _)| *status == MemberStatus::Asked)
     );
     assert_eq!(leader(&it), MemberStatus::Waiting);
-    it.calls("talk", [vote("pass")])
-        .calls("talk", [vote("fail")]);
+    it.calls("talk/ann", [vote("pass")])
+        .calls("talk/bob", [vote("fail")]);
     assert_eq!(
         members(&it),
         [
@@ -156,10 +156,10 @@ fn a_picture_follows_each_vote_and_keeps_them_when_the_step_is_over() {
             (MemberStatus::Asked, None)
         ]
     );
-    it.calls("talk", [vote("pass")]);
+    it.calls("talk/cy", [vote("pass")]);
     assert_eq!(leader(&it), MemberStatus::Asked);
     let live = members(&it);
-    it.answer("talk", pass()).expect_succeeded();
+    it.answer("talk/chair", pass()).expect_succeeded();
     assert_eq!(members(&it), live, "the account says the same");
     assert_eq!(leader(&it), MemberStatus::Answered);
     let council = step(&it, "talk").council.expect("a council");
@@ -170,7 +170,7 @@ fn a_picture_follows_each_vote_and_keeps_them_when_the_step_is_over() {
 #[test]
 fn members_of_a_round_robin_wait_for_their_turn() {
     let mut it = story(&council_of("round_robin")).start();
-    it.says("talk", "first words");
+    it.says("talk/ann", "first words");
     let statuses: Vec<MemberStatus> = members(&it).into_iter().map(|(status, _)| status).collect();
     assert_eq!(
         statuses,
@@ -191,10 +191,13 @@ fn a_dynamic_councils_calls_are_counted() {
         (calls(&it), leader(&it)),
         (Some((0, 8)), MemberStatus::Asked)
     );
-    it.calls("talk", [tool("ask_bob", json!({ "message": "well?" }))]);
+    it.calls(
+        "talk/chair",
+        [tool("ask_bob", json!({ "message": "well?" }))],
+    );
     assert_eq!(calls(&it), Some((1, 8)));
     assert_eq!(members(&it)[1].0, MemberStatus::Asked);
-    it.says("talk", "well.");
+    it.says("talk/bob", "well.");
     assert_eq!(calls(&it), Some((1, 8)));
     assert_eq!(members(&it)[1].0, MemberStatus::Answered);
     assert_eq!(members(&it)[0].0, MemberStatus::Waiting);
