@@ -4,6 +4,13 @@
 //! counts as done: the host's checks decide, work that isn't proven waits, evidence is kept and
 //! acknowledged, and a person inspects, confirms or cancels from the terminal.
 //!
+//! # Using it as a library
+//!
+//! Load a file with [`engine::routine::load`], give the runner your models, tools, checks and storage
+//! through the traits of [`engine::ports`], and drive it with [`engine::runner::RoutineRunner`]:
+//! [`engine::runner`] shows a whole program that runs, waits and goes on. To have this application's
+//! own adapters instead, open a [`host::session::Session`], as both front ends do.
+//!
 //! # The rooms
 //!
 //! | room | what it is | never names |

@@ -53,10 +53,10 @@ const AFTER_PANIC: &str = "amos-tui ended by a fault of its own; operations ende
 /// What the command line says of the application.
 #[derive(Debug, clap::Args)]
 pub struct Launch {
-    /// The model, `provider/model`, or `offline`.
+    /// The model for whatever names none: `provider/model`, or `offline`. An agent's own `model` or `role` wins.
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
-    /// Let this tool be called without asking.
+    /// Let this tool be called without asking; may be repeated.
     #[arg(long, value_name = "TOOL")]
     allow: Vec<String>,
     /// The folder that tools and checks work in; the current one by default.

@@ -38,20 +38,21 @@ use crate::host::strict_json;
 use crate::host::tools::KNOWN_TOOLS;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXITS)]
 pub(in crate::cli) struct Arguments {
     /// The routine file, YAML or JSON.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// An input: `name=text`, or `name:=json`.
+    /// A parameter of the routine: `name=text`, or `name:=json`; may be repeated.
     #[arg(short = 'i', long = "input", value_name = "NAME=VALUE")]
     inputs: Vec<String>,
-    /// The model, `provider/model`, or `offline`.
+    /// The model for whatever names none: `provider/model`, or `offline`. An agent's own `model` or `role` wins.
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
     /// What to do when the operation waits.
     #[arg(long, value_enum, default_value = "exit")]
     on_wait: OnWait,
-    /// Let this tool be called without asking.
+    /// Let this tool be called without asking; may be repeated.
     #[arg(long, value_name = "TOOL")]
     allow: Vec<String>,
     /// The folder that tools and checks work in; the current one by default.
@@ -62,17 +63,21 @@ pub(in crate::cli) struct Arguments {
     format: Format,
 }
 
+/// What the exit codes say (C2).
+const EXITS: &str = "Exit codes: 0 succeeded, 1 failed or invalid, 2 bad usage or an unreadable file, \
+    3 waits, 4 cancelled, 130/143/129 after SIGINT/SIGTERM/SIGHUP.";
+
 /// How long ending what still runs may take.
 const SHUTDOWN: Duration = Duration::from_millis(200);
 
 /// What to do when the operation waits (C1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnWait {
-    /// Exit with 3.
+    /// Exit with 3; the right to go on ends with the process.
     Exit,
-    /// Look again while a check says waiting.
+    /// Look again while a check says waiting; exit with 3 for any other wait.
     Poll,
-    /// Ask at the terminal.
+    /// Ask at the terminal: confirm, decide, permit or cancel.
     Prompt,
 }
 

@@ -55,7 +55,7 @@ pub fn told(event: &PublicEvent) -> Option<Told> {
             verdict,
             reason,
             output,
-            ..
+            data,
         } => {
             let word = match verdict {
                 SettledVerdict::Pass => "pass",
@@ -66,9 +66,15 @@ pub fn told(event: &PublicEvent) -> Option<Told> {
             let reason = reason
                 .map(|reason| format!(" ({reason})"))
                 .unwrap_or_default();
+            // Said here, because the end of an iteration's routine tells only that one failed.
+            let why = match verdict {
+                SettledVerdict::Fail => data.get("text").and_then(Value::as_str),
+                SettledVerdict::Pass | SettledVerdict::Uncertain | SettledVerdict::Skipped => None,
+            };
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             (
                 "verdict",
-                format!("{}: {word}{reason}{}", place(at), shown(output)),
+                format!("{}: {word}{reason}{why}{}", place(at), shown(output)),
             )
         }
         PublicEvent::EdgeActivated {

@@ -132,6 +132,37 @@ fn of_several_files_an_unreadable_one_weighs_most_wherever_it_stands() {
 
 // G12
 #[test]
+fn a_wrong_word_and_a_wrong_pattern_say_what_to_write_instead() {
+    let place = Place::new();
+    let checked = ONE.replace(
+        "instructions:",
+        "verify: [ { check: outptu, matches: x }, { check: output, matches: '((' } ], instructions:",
+    );
+    assert_ne!(checked, ONE);
+    let file = place.file("wrong.yaml", checked);
+    let ended = place.amos(&["validate", &file]).expect(1);
+    for said in [
+        "`outptu` is no check; it is one of command, http, file, output, manual, synthetic; did you mean `output`?",
+        "`((` is no regular expression: unclosed group",
+    ] {
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    }
+}
+
+// C2
+#[test]
+fn the_help_of_run_says_what_its_exit_codes_mean() {
+    let place = Place::new();
+    let ended = place.amos(&["run", "--help"]).expect(0);
+    assert!(
+        ended.stdout.contains("Exit codes: 0 succeeded"),
+        "{}",
+        ended.stdout
+    );
+}
+
+// G12
+#[test]
 fn an_unknown_field_names_the_nearest_known_one() {
     let place = Place::new();
     let file = place.file("typo.yaml", ONE.replace("entry_steps", "entry_stpes"));

@@ -371,7 +371,14 @@ fn output(fields: &Fields<'_>) -> Option<CheckKind> {
         && let Some(pattern) = node.as_text()
         && jsonschema::validator_for(&json!({"pattern": pattern})).is_err()
     {
-        let message = format!("`{pattern}` is no regular expression");
+        let why = regex::Regex::new(pattern)
+            .err()
+            .map(|error| error.to_string());
+        // The library draws a picture over several lines; its last line says what is wrong.
+        let why = why.as_deref().and_then(|text| text.lines().last());
+        let why = why.and_then(|line| line.strip_prefix("error: "));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let message = format!("`{pattern}` is no regular expression{why}");
         fields.cx.report(Code::BadCheck, node.at, message);
     }
     let given = ["schema", "contains", "matches"].map(|name| fields.node(name).is_some());

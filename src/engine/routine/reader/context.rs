@@ -256,7 +256,7 @@ impl<'a> Context<'a> {
                         let hint = near::hint(text, kinds.words());
                         let known = one_of(kinds.words());
                         let key = (self.spelling)(kinds.key);
-                        let message = format!("`{text}` is no {key}{hint}; {known}");
+                        let message = format!("`{text}` is no {key}; {known}{hint}");
                         self.report(self.wrong, word.at, message);
                     }
                     found
@@ -336,7 +336,7 @@ pub(in crate::engine::routine) fn read_word<W: Word>(
     if word.is_none() {
         let hint = near::hint(text, W::WORDS.iter().copied());
         let message = format!(
-            "`{text}` is no {what}{hint}; {}",
+            "`{text}` is no {what}; {}{hint}",
             one_of(W::WORDS.iter().copied())
         );
         cx.report(cx.wrong, node.at, message);

@@ -187,7 +187,7 @@ pub(in crate::engine::routine) fn terminals(sketch: &Sketch<'_>, issues: &Issues
         ),
         (true, false) if outline.order == Order::Stated => missing(
             Code::NoFailureTerminal,
-            "there is no `terminal_fail`: nothing says where work that isn't accepted ends",
+            "there is no `terminal_fail`: work that isn't accepted ends by a step's failure, not in a place that you named",
         ),
         (true, false) | (true, true) => {}
     }
@@ -209,7 +209,7 @@ pub(in crate::engine::routine) fn reachable(sketch: &Sketch<'_>, issues: &Issues
         let slug = sketch.step(step).slug();
         let first = slug.and_then(|slug| sketch.found.get(slug)) == Some(&step);
         if !seen && first {
-            let message = "no entry step leads here";
+            let message = "no entry step leads here; add an edge from a step that is reached";
             sketch.of_step(issues, Code::UnreachableStep, step, message);
         }
     }
