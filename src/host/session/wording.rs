@@ -228,3 +228,37 @@ fn shown(output: &Value) -> String {
     }
     format!(" = {short}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn settled(verdict: SettledVerdict) -> String {
+        let event = PublicEvent::StepSettled {
+            at: At {
+                execution: "op-1.x1".into(),
+                step: Some("note".into()),
+                lap: None,
+            },
+            verdict,
+            reason: Some("model_refused_request"),
+            output: Value::Null,
+            data: json!({ "text": "can't be reached" }),
+        };
+        told(&event).expect("it is told").lines.join("\n")
+    }
+
+    // A nested routine's failure reaches the operation only as `iteration_failed`.
+    #[test]
+    fn a_failed_step_says_why_where_it_fails() {
+        assert_eq!(
+            settled(SettledVerdict::Fail),
+            "note: fail (model_refused_request): can't be reached"
+        );
+        assert_eq!(
+            settled(SettledVerdict::Skipped),
+            "note: skipped (model_refused_request)"
+        );
+    }
+}
