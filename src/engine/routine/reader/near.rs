@@ -7,8 +7,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let allowed = 1 + plain.len() / 4;
     known
         .into_iter()
-        .filter(|candidate| candidate.len().abs_diff(word.len()) <= allowed + 2)
-        .map(|candidate| (distance(&plain, &self::plain(candidate)), candidate))
+        .filter_map(|candidate| {
+            let known = self::plain(candidate);
+            if plain.len() >= BEGINNING && known.starts_with(&plain) {
+                // The beginning of a longer word: meant, but anything nearer is meant more.
+                return Some((allowed, candidate));
+            }
+            let comparable = candidate.len().abs_diff(word.len()) <= allowed + 2;
+            comparable.then(|| (distance(&plain, &known), candidate))
+        })
         .filter(|(distance, _)| *distance <= allowed)
         .min()
         .map(|(_, candidate)| candidate)
@@ -31,6 +38,8 @@ pub(in crate::engine::routine) fn effort(one: &str, other: &str) -> usize {
     100 + one.len().min(LOOKED_AT) * other.len().min(LOOKED_AT)
 }
 
+/// From so many characters on the beginning of a word stands for the word.
+const BEGINNING: usize = 4;
 /// Characters of a word that are looked at.
 const LOOKED_AT: usize = 64;
 
@@ -68,6 +77,14 @@ mod tests {
         assert_eq!(nearest("maxAttempts", known), Some("max_attempts"));
         assert_eq!(nearest("form", known), Some("from"));
         assert_eq!(nearest("colour", known), None);
+    }
+
+    #[test]
+    fn the_beginning_of_a_longer_word_means_it_unless_another_is_nearer() {
+        let known = ["handoff_instructions", "handoff_schema", "purpose"];
+        assert_eq!(nearest("handoff", known), Some("handoff_instructions"));
+        assert_eq!(nearest("hand", ["handoff", "band"]), Some("band"));
+        assert_eq!(nearest("pur", known), None);
     }
 
     #[test]
