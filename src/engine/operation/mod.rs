@@ -85,6 +85,8 @@ pub struct Operation {
     phase: Phase,
     /// Nothing is in flight and nothing may start before a resume; the worst of the waits.
     paused: Option<Held>,
+    /// A resume takes in what was delivered meanwhile, before anything is called: it may forbid that (V5a).
+    is_taking_in: bool,
     generation: Generation,
     executions: Vec<Execution>,
     memory: Memory,
@@ -170,6 +172,7 @@ impl Operation {
         Self {
             phase: Phase::New,
             paused: None,
+            is_taking_in: false,
             generation: Generation::default(),
             executions: vec![root],
             memory: Memory::default(),
@@ -237,7 +240,11 @@ impl Operation {
             Event::StorageFailed { reason } => self.storage_failed(reason),
             Event::CleanupDone | Event::CleanupFailed { .. } => {}
         }
-        if was_halted && !self.is_halted() {
+        if self.is_taking_in {
+            self.pump();
+            self.is_taking_in = false;
+            self.look_at_everything();
+        } else if was_halted && !self.is_halted() {
             self.look_at_everything();
         }
         self.pump();
@@ -427,7 +434,8 @@ impl Operation {
 
     /// Whether new model and tool calls are stopped (V5a).
     fn is_halted(&self) -> bool {
-        self.holds.values().any(|held| held.halts())
+        self.is_taking_in
+            || self.holds.values().any(|held| held.halts())
             || self
                 .active
                 .iter()

@@ -43,6 +43,7 @@ impl Operation {
     /// Takes up every wait again, with the answers that were given (V5a, V6).
     pub(super) fn resumed(&mut self, generation: Generation, answers: Vec<(WaitKey, Answer)>) {
         self.paused = None;
+        self.is_taking_in = true;
         self.generation = generation;
         self.publish(PublicEvent::OperationResumed { generation });
         for (key, answer) in answers {

@@ -89,15 +89,15 @@ impl Operation {
     }
 
     fn call_model(&mut self, seat: Seat, turn: &mut Turn) -> Option<TurnEnd> {
-        if self.is_halted() {
-            return None;
-        }
         let (max, _) = self.allowances(seat.at);
         if turn.model_calls >= max {
             return Some(TurnEnd::Uncertain {
                 why: Uncertainty::MaxModelCalls,
                 text: format!("the run used its {max} model calls without a verdict"),
             });
+        }
+        if self.is_halted() {
+            return None;
         }
         turn.model_calls += 1;
         let profile = &self.plan.agents[&turn.agent];

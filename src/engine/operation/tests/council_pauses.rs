@@ -153,7 +153,7 @@ fn a_blocked_sibling_stops_every_new_call_of_a_council() {
     it.expect_paused(Blocked, [("other", "permission")]);
     assert!(it.dispatched.is_empty());
     it.resume_with([("other", deny())]);
-    it.expect_running(["other", "talk/a"]);
+    it.expect_running(["talk/a", "other"]);
     it.tool("talk/a", done(json!(1))).says("talk/a", "a's view");
     it.answer("talk/lead", pass()).answer("other", pass());
     it.expect_succeeded();
@@ -242,6 +242,27 @@ fn a_members_delivery_lets_the_others_go_on_and_continues_its_turn() {
         .answer("talk/lead", pass())
         .expect_succeeded();
     assert_eq!(it.submissions("talk"), 1);
+}
+
+#[test]
+fn what_was_delivered_meanwhile_is_taken_in_before_anything_is_called() {
+    // V5a: what came has used up its run and may have acted, so the call that was allowed isn't made.
+    let mut it = story(
+        "talk -> done
+         talk : lead broadcast {a, b}
+         talk = tools: [look, act], max_model_calls: 1",
+    )
+    .permitted_by_hand(&["act"])
+    .start();
+    it.calls("talk/b", [act()])
+        .permission("talk/b", Permission::Allow)
+        .tool("talk/b", pending("d1"));
+    it.calls("talk/a", [act()]).permission("talk/a", asks());
+    it.deliver("d1", done(json!(1)));
+    let before = it.dispatched.len();
+    it.resume_with([("talk/a", allow())]);
+    it.expect_paused(Uncertain, [("talk", "uncertain")]);
+    assert_eq!(it.dispatched.len(), before);
 }
 
 #[test]
